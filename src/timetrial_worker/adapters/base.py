@@ -1,0 +1,124 @@
+"""What an adapter is: one framework behind one small interface.
+
+An adapter is made with the run's settings, then used in this order:
+
+    start()                        import the framework, set threads, seeds and precision; returns versions
+    build(network, recipe, w)      from the lowered network (see below) and the starting weights
+    place(x, y) -> batch           host arrays to what a step takes; done outside the timed laps
+    step(batch)                    one training step; may return before the device has finished
+    predict(batch) -> output       the head applied; may return before the device has finished
+    sync()                         wait for all outputs and updated weights
+
+The lowered network is plain JSON: `nodes` in computing order, each with `name`, `op`, `inputs`, `in_shapes`, `shape`,
+`attrs` and `parameters`. Shapes are per sample and channels last. Adapters keep whatever layout is native to them, but
+everything that crosses this interface as an array is in the canonical form:
+
+    images              (N, H, W, C)
+    dense kernel        (in, out)
+    conv2d kernel       (rows, columns, in, out), cross-correlation
+    rnn, lstm, gru      kernel (in, gates x units), recurrent (units, gates x units), bias (gates x units);
+                        lstm gates i, f, c, o; gru gates z, r, h with bias (2, 3 x units): input row, state row
+    attention           query_kernel … output_kernel (C, C), heads side by side in the columns of q, k, v
+
+`settings` is a dict: device ("cpu", "cuda:0"), threads (int or None), seed (int), precision ("float32", "float64",
+"bfloat16"), loop ("step" or "fit"), compile ("default" or a word the adapter knows), deterministic (bool), tf32 (bool).
+
+Traits name where a framework's built-in differs from the language by definition, so that the reference can follow it
+and the report can say it: {"bn_variance": "unbiased"} (moving variance with N - 1),
+{"sgd_velocity": "rate_inside"} (velocity holds the learning rate: differs while a schedule changes it).
+"""
+
+from collections import OrderedDict
+
+
+class Unsupported(Exception):
+    """The engine has no such layer, precision, device or option: the cell's outcome is `unsupported`."""
+
+
+class Adapter(object):
+    name = "base"
+    traits = {}  # type: dict
+
+    def __init__(self, settings):
+        self.settings = dict(settings)
+        self.precision = self.settings.get("precision", "float32")
+        self.device = self.settings.get("device", "cpu")
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    def start(self):
+        """Import the framework and make its global settings. Returns {distribution: version}."""
+        raise NotImplementedError
+
+    def build(self, network, recipe, weights):
+        """Make the model, the optimiser and the (not yet run) step functions, and load the weights."""
+        raise NotImplementedError
+
+    # --- work -------------------------------------------------------------------------------------------------------
+
+    def place(self, x, y=None):
+        raise NotImplementedError
+
+    def step(self, batch):
+        raise NotImplementedError
+
+    def predict(self, batch):
+        raise NotImplementedError
+
+    def sync(self):
+        raise NotImplementedError
+
+    def run_steps(self, batches, first, count):
+        """`count` training steps over the placed batches in turn, from the `first`. Not synchronised."""
+        step, cycle = self.step, len(batches)
+        for i in range(first, first + count):
+            step(batches[i % cycle])
+
+    def run_predictions(self, batches, first, count):
+        """`count` predictions likewise; the last output is returned."""
+        predict, cycle, output = self.predict, len(batches), None
+        for i in range(first, first + count):
+            output = predict(batches[i % cycle])
+        return output
+
+    def set_rate(self, rate, momentum=None):
+        """Learning rate (and momentum) from the next step on; never recompiles."""
+        raise NotImplementedError
+
+    # --- what the gate and the report read --------------------------------------------------------------------------
+
+    def loss(self):
+        """Mean loss of the last step's batch, before its update, as a float."""
+        raise NotImplementedError
+
+    def output(self, predicted):
+        """What `predict` returned, as a float array (N, …)."""
+        raise NotImplementedError
+
+    def weights(self):
+        """All parameters, trained and moving, by canonical name and in canonical layout."""
+        raise NotImplementedError
+
+    def load(self, weights):
+        """Set all parameters and forget the optimiser's state, as if freshly built. Compiled code is kept."""
+        raise NotImplementedError
+
+    def activations(self, x):
+        """OrderedDict of node name -> output in canonical layout, inference mode, logits last (no head)."""
+        raise NotImplementedError
+
+    def gradients(self, x, y):
+        """(loss, {parameter: gradient}) of one batch in training mode, without the weight-decay term. Changes nothing."""
+        raise NotImplementedError
+
+    def readback(self):
+        """Settings as the framework itself reports them: dtype, device, threads, tf32, layout, compile, deterministic."""
+        return OrderedDict()
+
+    def memory(self):
+        """Allocator figures in bytes where the framework keeps them: {"live_peak": …, "reserved_peak": …}."""
+        return OrderedDict()
+
+    def save(self, path):
+        """Write the weights in the framework's own idiom; returns the path that was written."""
+        raise NotImplementedError

@@ -1,0 +1,116 @@
+"""Writes the cases to a folder, runs probes over them, and reads back what they found."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.contract.cases import ALL, Case
+from timetrial.spec.recipe import Recipe
+from timetrial.spec.weights import initial_weights
+from timetrial.stats.equivalence import TOLERANCES, Proof, compare
+
+STEPS = 5
+PROBE = Path(__file__).with_name("probe.py")
+
+
+def labels(case: Case, recipe: Recipe, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    shape = (recipe.batch, *case.network.output_shape)
+    if recipe.loss in ("mse", "mae"):
+        return rng.standard_normal(shape).astype(np.float32)
+    if recipe.loss == "binary_cross_entropy":
+        return rng.integers(0, 2, shape).astype(np.float32)
+    classes = rng.integers(0, shape[-1], shape[:-1]).astype(np.int32)
+    if recipe.labels == "one_hot":
+        return np.eye(shape[-1], dtype=np.float32)[classes]
+    return classes
+
+
+def inputs(case: Case, recipe: Recipe, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+    shape = (recipe.batch, *case.network.input.shape)
+    tokens = case.network.input.tokens
+    if tokens:
+        return rng.integers(0, tokens, shape).astype(np.int32)
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def write(folder: Path, case: Case, precision: str, loop: str) -> None:
+    place = folder / case.name
+    place.mkdir(parents=True)
+    recipe = case.make_recipe(precision=precision)
+    rng = np.random.default_rng(7)
+    batches = {}
+    for i in range(STEPS):
+        batches[f"x{i}"], batches[f"y{i}"] = inputs(case, recipe, rng), labels(case, recipe, rng)
+    np.savez(place / "batches.npz", **batches)
+    np.savez(place / "weights.npz", **initial_weights(case.network, seed=3))
+    settings = {"device": "cpu", "threads": 1, "seed": 1, "precision": precision, "loop": loop}
+    job = {
+        "network": case.network.lowered(recipe.loss, dropout=False),
+        "recipe": recipe.model_dump(mode="json"),
+        "settings": settings,
+        "steps": STEPS,
+    }
+    (place / "job.json").write_text(json.dumps(job))
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """A folder of prepared cases of one precision."""
+
+    folder: Path
+    precision: str
+
+    @classmethod
+    def make(cls, folder: Path, precision: str = "float32", loop: str = "step") -> Workbench:
+        for case in ALL:
+            write(folder, case, precision, loop)
+        return cls(folder, precision)
+
+    def with_traits(self, folder: Path, traits: dict[str, str]) -> Workbench:
+        """The same cases for a reference that follows an engine's named differences."""
+        for case in ALL:
+            place = folder / case.name
+            place.mkdir(parents=True)
+            for name in ("batches.npz", "weights.npz"):
+                os.link(self.folder / case.name / name, place / name)
+            job = json.loads((self.folder / case.name / "job.json").read_text())
+            job["settings"]["precision"] = job["recipe"]["precision"] = "float64"
+            (place / "job.json").write_text(json.dumps({**job, "traits": traits}))
+        return Workbench(folder, "float64")
+
+    def probe(self, engine: str, interpreter: str = sys.executable, *cases: str, **environment: str) -> None:
+        keep = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")}
+        environment = {**keep, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
+        subprocess.run(
+            [interpreter, str(PROBE), engine, str(self.folder), *cases],
+            check=True, env=environment, stdin=subprocess.DEVNULL, timeout=900,
+        )  # fmt: skip
+
+    def found(self, case: str, engine: str) -> dict[str, np.ndarray[Any, Any]]:
+        with np.load(self.folder / case / f"{engine}.npz") as arrays:
+            return {name: arrays[name] for name in arrays.files}
+
+    def verdict(self, case: str, engine: str) -> dict[str, str]:
+        return json.loads((self.folder / case / f"{engine}.json").read_text())
+
+    def start(self, case: str) -> dict[str, np.ndarray[Any, Any]]:
+        with np.load(self.folder / case / "weights.npz") as arrays:
+            return {name: arrays[name] for name in arrays.files}
+
+    def compare(self, case: Case, engine: str, reference: Workbench) -> Proof:
+        kind = case.make_recipe().optimiser.kind
+        return compare(
+            self.found(case.name, engine),
+            reference.found(case.name, "reference"),
+            self.start(case.name),
+            TOLERANCES[self.precision],
+            adaptive=kind in ("adam", "rmsprop"),
+        )
