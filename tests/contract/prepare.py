@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tests.contract.cases import ALL, Case
-from timetrial.spec.recipe import Recipe
+from timetrial.runner.batches import proof_batches
 from timetrial.spec.weights import initial_weights
 from timetrial.stats.equivalence import TOLERANCES, Proof, compare
 
@@ -21,35 +21,11 @@ STEPS = 5
 PROBE = Path(__file__).with_name("probe.py")
 
 
-def labels(case: Case, recipe: Recipe, rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    shape = (recipe.batch, *case.network.output_shape)
-    if recipe.loss in ("mse", "mae"):
-        return rng.standard_normal(shape).astype(np.float32)
-    if recipe.loss == "binary_cross_entropy":
-        return rng.integers(0, 2, shape).astype(np.float32)
-    classes = rng.integers(0, shape[-1], shape[:-1]).astype(np.int32)
-    if recipe.labels == "one_hot":
-        return np.eye(shape[-1], dtype=np.float32)[classes]
-    return classes
-
-
-def inputs(case: Case, recipe: Recipe, rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    shape = (recipe.batch, *case.network.input.shape)
-    tokens = case.network.input.tokens
-    if tokens:
-        return rng.integers(0, tokens, shape).astype(np.int32)
-    return rng.standard_normal(shape).astype(np.float32)
-
-
 def write(folder: Path, case: Case, precision: str, loop: str) -> None:
     place = folder / case.name
     place.mkdir(parents=True)
     recipe = case.make_recipe(precision=precision)
-    rng = np.random.default_rng(7)
-    batches = {}
-    for i in range(STEPS):
-        batches[f"x{i}"], batches[f"y{i}"] = inputs(case, recipe, rng), labels(case, recipe, rng)
-    np.savez(place / "batches.npz", **batches)
+    np.savez(place / "batches.npz", **proof_batches(case.network, recipe, STEPS, seed=7))
     np.savez(place / "weights.npz", **initial_weights(case.network, seed=3))
     settings = {"device": "cpu", "threads": 1, "seed": 1, "precision": precision, "loop": loop}
     job = {

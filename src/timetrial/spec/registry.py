@@ -6,7 +6,7 @@ Adding a kind is adding a class with `@registry.register("name")`; nothing is ed
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -41,8 +41,12 @@ class Registry(Generic[T]):
             fields = {**self._shorthands[kind], **fields}
             kind = fields.pop("kind")
         if kind not in self.kinds:
-            raise ValueError(f"there is no {self.noun} '{kind}'; {self._advice(kind)}")
-        return self.kinds[kind].model_validate(fields)
+            raise ValueError(f"there is no {self.noun} '{kind}'; {_advice(kind, {**self.kinds, **self._shorthands})}")
+        cls = self.kinds[kind]
+        for word in fields:
+            if word not in cls.model_fields:
+                raise ValueError(f"{self.noun} '{kind}' has no field '{word}'; {_advice(word, cls.model_fields)}")
+        return cls.model_validate(fields)
 
     def dump(self, value: T) -> dict[str, Any]:
         return {"kind": value.kind, **value.model_dump(mode="json", exclude_none=True)}  # type: ignore[attr-defined]
@@ -60,7 +64,8 @@ class Registry(Generic[T]):
                     return str(kind), dict(inner or {})
         raise ValueError(f"write the {self.noun} as a name, as `name: {{field: value}}` or as `{{kind: name, …}}`")
 
-    def _advice(self, kind: str) -> str:
-        words = sorted({*self.kinds, *self._shorthands})
-        close = difflib.get_close_matches(kind, words, n=1)
-        return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(words)
+
+def _advice(word: str, known: Iterable[str]) -> str:
+    words = sorted(known)
+    close = difflib.get_close_matches(word, words, n=1)
+    return f"did you mean '{close[0]}'?" if close else "known: " + ", ".join(words)

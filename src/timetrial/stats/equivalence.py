@@ -83,8 +83,9 @@ def _checks(
     for key in gradients:
         yield _check("gradient", key, found, reference, tolerance.gradient, floor=1e-4 * largest)
     yield _check("loss", "losses", found, reference, tolerance.steps)
+    noise = Noise(1e-4 * _largest_change(reference, start), 1e-4 * largest if adaptive else 0.0)
     for key in _keys(reference, "after/"):
-        yield _step(key, found, reference, start, tolerance, largest if adaptive else 0.0)
+        yield _step(key, found, reference, start, tolerance, noise)
 
 
 def _keys(arrays: Arrays, prefix: str) -> list[str]:
@@ -126,8 +127,24 @@ def _distance(values: Array, reference: Array, floor: float) -> float:
     return max(float(np.linalg.norm(difference)) / norm, _largest(difference) / peak / 10)
 
 
+@dataclass(frozen=True)
+class Noise:
+    """Below these sizes a change of a weight, or a gradient under an adaptive optimiser, is rounding noise.
+
+    A bias before a batch norm has no gradient at all: what an engine shows there is noise and proves nothing.
+    """
+
+    change: float
+    gradient: float
+
+
+def _largest_change(reference: Arrays, start: Arrays) -> float:
+    trained = [key.partition("/")[2] for key in _keys(reference, "gradient/")]
+    return max((_largest(reference["after/" + name] - start[name]) for name in trained), default=0.0)
+
+
 def _step(
-    key: str, found: Arrays, reference: Arrays, start: Arrays, tolerance: Tolerance, largest: float
+    key: str, found: Arrays, reference: Arrays, start: Arrays, tolerance: Tolerance, noise: Noise
 ) -> Check:
     name = key.partition("/")[2]
     if problem := _mismatch(key, found, reference):
@@ -136,14 +153,18 @@ def _step(
     ours, theirs = found[key] - before, reference[key] - before
     note = ""
     gradient = reference.get("gradient/" + name)
-    if largest and gradient is not None:
+    if noise.gradient and gradient is not None:
         # Adam and RMSprop turn even rounding noise into full steps, so entries without a real gradient prove nothing.
-        real = np.abs(gradient) > 1e-4 * largest
+        real = np.abs(gradient) > noise.gradient
         if not real.all():
             note = f"{int((~real).sum())} of {real.size} entries left out: no gradient above the noise"
         ours, theirs = ours[real], theirs[real]
     # Storing a weight rounds it at each of the steps; the smaller the change, the more that weighs.
-    rounding = 8 * tolerance.rounding * float(np.sqrt(np.mean(before**2, initial=0.0) if before.size else 0.0))
-    size = float(np.sqrt(np.mean(theirs**2))) if theirs.size else 0.0
+    rounding = 8 * tolerance.rounding * _root_mean_square(before)
+    size = _root_mean_square(theirs)
     allowed = tolerance.steps + (rounding / size if size else 0.0)
-    return Check("step", name, _distance(ours, theirs, floor=rounding), allowed, note)
+    return Check("step", name, _distance(ours, theirs, floor=max(rounding, noise.change)), allowed, note)
+
+
+def _root_mean_square(values: Array) -> float:
+    return float(np.sqrt(np.mean(values**2))) if values.size else 0.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import BeforeValidator, PlainSerializer, model_validator
 
 from timetrial.spec.layers.base import Layer, Node, layers
 from timetrial.spec.shapes import Shape
@@ -21,6 +21,12 @@ class Activation(Layer):
 
     function: Function = "relu"
     slope: float = 0.01  # of leaky_relu, for negative values
+
+    @model_validator(mode="after")
+    def _slope_only_where_it_counts(self) -> Activation:
+        if self.function != "leaky_relu" and "slope" in self.model_fields_set:
+            raise ValueError(f"'{self.function}' has no slope; only leaky_relu has")
+        return self
 
     def operation(self, name: str, source: str, shape: Shape) -> Node:
         attrs: dict[str, Any] = {"function": self.function}

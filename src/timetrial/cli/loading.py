@@ -1,0 +1,68 @@
+"""From a name or a path to a study and its trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from timetrial.cli.shared import BadRequest
+
+if TYPE_CHECKING:
+    from timetrial.spec.study import Resolved, Study
+    from timetrial.spec.trial import Trial
+
+
+def built_in_studies() -> list[str]:
+    return sorted(
+        entry.name.removesuffix(".yaml")
+        for entry in resources.files("timetrial.studies").iterdir()
+        if entry.name.endswith(".yaml")
+    )
+
+
+def open_study(name: str) -> Study:
+    """A path to a YAML file, or the name of a study that comes with timetrial."""
+    from timetrial.spec.study import load_study
+
+    if name in built_in_studies():
+        with resources.as_file(resources.files("timetrial.studies") / f"{name}.yaml") as path:
+            return load_study(path)
+    path = Path(name)
+    if not path.exists() and path.suffix not in (".yaml", ".yml"):
+        raise BadRequest(f"there is no study '{name}': give a .yaml file or one of {', '.join(built_in_studies())}")
+    return load_study(path)
+
+
+class ZooResolver:
+    """Models by the names of the zoo."""
+
+    def resolve(self, name: str, options: Mapping[str, Any]) -> Resolved:
+        from timetrial import zoo
+        from timetrial.spec.study import Resolved
+
+        model = zoo.find(name, **options)
+        return Resolved(model.network, model.recipe, model.examples)
+
+
+def trials_of(study: Study) -> list[Trial]:
+    from timetrial.data.registry import find as find_dataset
+    from timetrial.engines.registry import parse
+    from timetrial.spec.study import expand
+
+    for engine in study.engines:
+        parse(engine)
+    find_dataset(study.data)
+    return expand(study, ZooResolver())
+
+
+def changed(study: Study, **changes: Any) -> Study:
+    """The study with some of its keys replaced from the command line; None leaves a key as it is."""
+    from timetrial.spec.study import parse_study
+
+    given = {key: value for key, value in changes.items() if value}
+    if not given:
+        return study
+    content = {**study.model_dump(mode="json", exclude_unset=True), **given}
+    return parse_study(content, "command line")

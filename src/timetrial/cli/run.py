@@ -1,0 +1,54 @@
+"""`timetrial run`: carry out a study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from timetrial.cli.shared import DEFAULT_RECORDS, AsJson, Records, explained
+
+StudyName = Annotated[str, typer.Argument(metavar="STUDY", help="A study file, or the name of a built-in study.")]
+Engines = Annotated[
+    list[str] | None, typer.Option("--engine", "-e", help="Only these engines; may be given several times.")
+]
+Models = Annotated[list[str] | None, typer.Option("--model", "-m", help="Only these models.")]
+Repeat = Annotated[int | None, typer.Option("--repeat", min=1, max=1000, help="Processes for each cell.")]
+ProfileName = Annotated[str | None, typer.Option("--profile", help="quick, normal or publish.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what is already measured.")]
+Report = Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")]
+
+
+def run(
+    study: StudyName,
+    engines: Engines = None,
+    models: Models = None,
+    repeat: Repeat = None,
+    profile: ProfileName = None,
+    records: Records = DEFAULT_RECORDS,
+    fresh: Fresh = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
+    report: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Carry out a study: every engine alone, proved equal first, in randomised blocks; resumes where it was.
+
+    A study file names its question and its axes:
+
+        study: widths
+        models: [libraries/mlp-2x25, libraries/mlp-2x200]
+        engines: [torch, jax]
+        repeat: 5
+    """
+    with explained():
+        from timetrial.cli.loading import changed, open_study, trials_of
+        from timetrial.cli.plan import show_plan
+        from timetrial.cli.running import carry_out
+
+        asked = changed(open_study(study), engines=engines, models=models, repeat=repeat, profile=profile)
+        trials = trials_of(asked)
+        if dry_run:
+            show_plan(asked, trials, records, as_json)
+        else:
+            carry_out(asked, trials, records, fresh=fresh, as_json=as_json, report=report)

@@ -1,0 +1,73 @@
+"""`timetrial show`: results from records, at any time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from timetrial.cli.run import Report
+from timetrial.cli.shared import DEFAULT_RECORDS, AsJson, BadRequest, Failed, Records, explained, say
+
+if TYPE_CHECKING:
+    from timetrial.records.store import Store
+
+
+def show(
+    study: Annotated[str | None, typer.Argument(help="A study that has records; without it, they are listed.")] = None,
+    records: Records = DEFAULT_RECORDS,
+    sql: Annotated[
+        str | None, typer.Option("--sql", help="A query over the table `runs`, one row a record (DuckDB).")
+    ] = None,
+    csv: Annotated[Path | None, typer.Option("--csv", help="Write one row a run to this file.")] = None,
+    report: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show the results of a study from its records, also of one that is half run."""
+    with explained():
+        from timetrial.records.store import Store
+
+        store = Store(records)
+        if sql:
+            print(store.query(sql))
+        elif study is None:
+            _list(store, as_json)
+        else:
+            _show(store, study, csv, report, as_json)
+
+
+def _list(store: Store, as_json: bool) -> None:
+    from timetrial.cli.shared import print_json
+
+    counts = {name: len(store.records(name)) for name in store.studies()}
+    if as_json:
+        print_json(counts)
+    elif not counts:
+        raise Failed(f"{store.folder}: there are no records yet; `timetrial quick` makes the first")
+    else:
+        for name, count in counts.items():
+            print(f"{name}: {count} runs")
+
+
+def _show(store: Store, name: str, csv: Path | None, report: Path | None, as_json: bool) -> None:
+    from timetrial.cli.running import present
+    from timetrial.records.record import Record
+    from timetrial.spec.study import Study
+
+    if name not in store.studies():
+        have = ", ".join(store.studies()) or "none yet"
+        raise BadRequest(f"{store.folder}: there are no records of a study '{name}' (there are: {have})")
+    found = []
+    for item in store.scan(name):
+        if isinstance(item, Record):
+            found.append(item)
+        else:
+            say(f"{item.path}: left out, {item.reason}")
+    if not found:
+        raise Failed(f"{store.folder / name}: holds no readable record")
+    if csv:
+        store.frame(name).to_csv(csv, index=False)
+        say(f"Runs: {csv}")
+    shown = Study(study=name, models=("?",), engines=("?",))
+    present(shown, found, store.folder, as_json=as_json, report=report)

@@ -1,0 +1,41 @@
+"""What passes between a dataset's reader and its preparation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+
+from timetrial.spec.network import Network
+from timetrial.spec.recipe import Recipe
+
+Array = NDArray[Any]
+
+
+class DataError(ValueError):
+    """A dataset cannot be used as asked: it does not fit the network, is too small, or is damaged."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a dataset is prepared for. Readers of files may ignore it; a stand-in is made to its measure."""
+
+    network: Network
+    recipe: Recipe
+    seed: int
+    samples: int | None = None
+
+
+@dataclass(frozen=True)
+class Samples:
+    """As read: bytes are grey or colour values from 0 to 255; whole-number labels are classes, others are targets."""
+
+    x_train: Array
+    y_train: Array
+    x_test: Array
+    y_test: Array
+
+    def first(self, count: int) -> Samples:
+        """The first training samples, and at most as many for the test."""
+        return Samples(self.x_train[:count], self.y_train[:count], self.x_test[:count], self.y_test[:count])

@@ -1,0 +1,1 @@
+"""Meters: what measures, and what it measures on."""

@@ -1,0 +1,127 @@
+"""From records to rows: what a table and a chart show, worked out once.
+
+Cells that differ in nothing but the engine (and its loop) form a group; within it they are compared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from timetrial.records.record import Equivalence, Outcome, Record
+from timetrial.stats.intervals import Interval, interval, process_value
+from timetrial.stats.verdicts import Verdict, verdict
+
+GROUP_KEYS = (
+    "model", "dataset", "batch", "task", "placement", "precision", "compile", "allocator", "tf32", "deterministic",
+    "profile",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """One cell over all its runs. A cell that could not be measured has an outcome and no times."""
+
+    engine: str
+    version: str
+    cell: dict[str, object]
+    outcome: Outcome
+    step: Interval | None
+    process_seconds: tuple[float, ...]
+    samples_per_second: float | None
+    first_step: float | None
+    start: float | None  # import and build
+    memory: int | None
+    memory_method: str
+    accuracy: float | None
+    error: float | None  # mean squared error, of a regression
+    equivalence: Equivalence | None
+    stable: bool
+    verdict: Verdict | None = None  # against the fastest of the group; the fastest itself has none
+    fastest: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    key: tuple[tuple[str, object], ...]
+    rows: tuple[Row, ...]  # ranked: measured ones from fast to slow, then the others
+
+    @property
+    def cell(self) -> dict[str, object]:
+        return dict(self.key)
+
+    @property
+    def title(self) -> str:
+        cell = self.cell
+        return f"{cell['model']}, {cell['task']}, batch {cell['batch']}, {cell['placement']}, {cell['dataset']}"
+
+
+def summarise(records: Iterable[Record]) -> list[Group]:
+    cells: dict[tuple[tuple[str, object], ...], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        key = tuple((name, record.cell.get(name)) for name in GROUP_KEYS)
+        cells[(*key, ("machine", record.machine))][record.trial].append(record)
+    return [Group(key, _ranked([_row(runs) for runs in trials.values()])) for key, trials in cells.items()]
+
+
+def _row(runs: Sequence[Record]) -> Row:
+    good = [run for run in runs if run.outcome.ok and run.laps]
+    times = tuple(process_value(run.laps.seconds) for run in good if run.laps)
+    step = interval(times) if times else None
+    bad = next((run.outcome for run in runs if not run.outcome.ok), None)
+    cell = dict(runs[0].cell)
+    memory, method = _memory(good)
+    trained = next((run.training for run in runs if run.training), None)
+    return Row(
+        engine=_label(cell),
+        version=str(cell.get("version", "")),
+        cell=cell,
+        outcome=bad or runs[0].outcome,
+        step=step if bad is None else None,
+        process_seconds=times if bad is None else (),
+        samples_per_second=int(str(cell["batch"])) / step.value if step and bad is None else None,
+        first_step=_middle([run.phases.get("first_step") for run in good]),
+        start=_middle([run.phases["import"] + run.phases["build"] for run in good if "build" in run.phases]),
+        memory=memory,
+        memory_method=method,
+        accuracy=trained.accuracy if trained else None,
+        error=trained.mse if trained else None,
+        equivalence=next((run.equivalence for run in runs if run.equivalence), None),
+        stable=all(run.laps.stable for run in good if run.laps),
+    )
+
+
+def _label(cell: dict[str, object]) -> str:
+    """Keras' two loops are told apart by name where they are not the default."""
+    engine = str(cell["engine"])
+    return f"{engine} (fit)" if cell.get("loop") == "fit" else engine
+
+
+def _middle(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return process_value(known) if known else None
+
+
+def _memory(runs: Sequence[Record]) -> tuple[int | None, str]:
+    """Peak of the resident set until the end of the steady laps; the device's own peak on a GPU."""
+    for name, method in (
+        ("allocator_live_peak", "device allocator, live bytes"),
+        ("resident_after_steady", "kernel's high-water mark of the process"),
+    ):
+        values = [run.memory[name] for run in runs if name in run.memory]
+        if values:
+            return max(values), method
+    return None, ""
+
+
+def _ranked(rows: list[Row]) -> tuple[Row, ...]:
+    from dataclasses import replace
+
+    measured = sorted((row for row in rows if row.step), key=lambda row: row.step.value if row.step else 0.0)
+    others = sorted((row for row in rows if not row.step), key=lambda row: row.engine)
+    if not measured:
+        return tuple(others)
+    first, *rest = measured
+    compared = [replace(row, verdict=verdict(row.process_seconds, first.process_seconds)) for row in rest]
+    return (replace(first, fastest=True), *compared, *others)

@@ -1,0 +1,58 @@
+"""Tables for the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Group as Together
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from timetrial.report import words
+from timetrial.report.summary import Group, Row
+
+_COLUMNS = (
+    ("engine", "left"), ("median step", "right"), ("samples/s", "right"), ("first step", "right"),
+    ("peak memory", "right"), ("accuracy", "right"), ("equivalence", "left"), ("against the fastest", "left"),
+)  # fmt: skip
+_COLOURS = {"faster": "green", "slower": "red", "same": "cyan", "undecided": "yellow"}
+
+
+def group_table(group: Group) -> Together:
+    """The answer first, then the table, then what could not be measured and why."""
+    table = Table(show_edge=False, pad_edge=False, header_style="bold")
+    for name, justify in _COLUMNS:
+        table.add_column(name, justify=justify, no_wrap=name in ("engine", "median step"))  # type: ignore[arg-type]
+    for row in group.rows:
+        if row.step:
+            table.add_row(*_cells(row))
+    parts: list[object] = [Text(group.title, style="bold"), Text(words.answer(group.rows)), table]
+    parts += [_failure(row) for row in group.rows if not row.step]
+    return Together(*parts)  # type: ignore[arg-type]
+
+
+def _cells(row: Row) -> list[str]:
+    score = words.percent(row.accuracy) if row.accuracy is not None else _error(row)
+    style = "bold green" if row.fastest else _COLOURS.get(row.verdict.word if row.verdict else "", "")
+    against = words.versus(row.verdict, row.fastest)
+    return [
+        escape(row.engine),
+        words.timing(row.step),
+        words.rate(row.samples_per_second),
+        words.duration(row.first_step),
+        words.memory(row.memory),
+        score,
+        words.equivalence(row),
+        f"[{style}]{against}[/]" if style else against,
+    ]
+
+
+def _error(row: Row) -> str:
+    return words.NOTHING if row.error is None else f"mse {words.figures(row.error)}"
+
+
+def _failure(row: Row) -> Text:
+    line = Text(f"{row.engine}: {row.outcome.kind}", style="bold red")
+    line.append(f"  {row.outcome.reason}", style="")
+    if row.outcome.remedy:
+        line.append(f"  → {row.outcome.remedy}", style="dim")
+    return line

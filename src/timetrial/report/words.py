@@ -1,0 +1,94 @@
+"""Numbers and verdicts for people: units that fit, three figures, intervals beside values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from timetrial.report.summary import Row
+from timetrial.stats.intervals import Interval
+from timetrial.stats.verdicts import Verdict
+
+_TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+NOTHING = "-"
+
+
+def figures(value: float, digits: int = 3) -> str:
+    """Three significant figures, no exponent for everyday sizes, thousands apart."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    text = f"{value:.{digits}g}"
+    return text if "e" not in text else f"{value:.1e}"
+
+
+def duration(seconds: float | None) -> str:
+    if seconds is None:
+        return NOTHING
+    if seconds >= 120:
+        return f"{seconds / 60:.0f} min"
+    scale, unit = next(((s, u) for s, u in _TIMES if seconds >= s), _TIMES[-1])
+    return f"{figures(seconds / scale)} {unit}"
+
+
+def memory(size: int | None) -> str:
+    if size is None:
+        return NOTHING
+    scale, unit = next(((s, u) for s, u in _BYTES if size >= s), (1, "B"))
+    return f"{figures(size / scale)} {unit}"
+
+
+def rate(value: float | None) -> str:
+    return NOTHING if value is None else f"{figures(value)}/s"
+
+
+def timing(found: Interval | None) -> str:
+    """`1.23 ms ± 2.1 %`: the half width of the 95 % interval."""
+    if found is None:
+        return NOTHING
+    width = found.half_width
+    return duration(found.value) + ("" if width is None else f" ± {figures(100 * width, 2)} %")
+
+
+def percent(value: float | None) -> str:
+    return NOTHING if value is None else f"{100 * value:.1f} %"
+
+
+def equivalence(row: Row) -> str:
+    if row.equivalence is None:
+        return NOTHING
+    return "proved" if row.equivalence.passed else "WRONG"
+
+
+def versus(found: Verdict | None, fastest: bool) -> str:
+    """Against the fastest of its group, always as a factor of its time."""
+    if fastest:
+        return "fastest"
+    if found is None:
+        return NOTHING
+    times = f"{1 / found.speedup.value:.2f}x its time"
+    if found.word == "undecided":
+        more = f"; {found.more} more runs would decide" if found.more else ""
+        return f"undecided ({times}{more})"
+    return {"same": f"same ({times})", "slower": times, "faster": times}[found.word]
+
+
+def answer(rows: Sequence[Row]) -> str:
+    """The group's answer in one sentence."""
+    measured = [row for row in rows if row.step]
+    if not measured:
+        return "No engine could be measured."
+    first, *rest = measured
+    if not rest:
+        return f"Only {first.engine} could be measured: {timing(first.step)} a step."
+    tied = [row.engine for row in rest if row.verdict and row.verdict.word in ("same", "undecided")]
+    beaten = [row for row in rest if row.verdict and row.verdict.word == "slower" and row.verdict.speedup.low]
+    words = f"{first.engine} is fastest with {timing(first.step)} a step"
+    if tied:
+        words += f", not told apart from {', '.join(tied)}"
+    if beaten:
+        least, most = 1 / beaten[0].verdict.speedup.value, 1 / beaten[-1].verdict.speedup.value  # type: ignore[union-attr]
+        span = f"{least:.2f}x" if len(beaten) == 1 else f"{least:.2f}x to {most:.2f}x"
+        words += f"; {', '.join(row.engine for row in beaten)} {'takes' if len(beaten) == 1 else 'take'} {span} its time"
+    return words + "."

@@ -1,0 +1,1 @@
+"""Order, isolation, limits, outcomes, resume."""

@@ -1,0 +1,200 @@
+"""One worker process: started, listened to, held to its limits, and always gone afterwards.
+
+The parent sleeps in a wait between events; once a quarter of a second it looks at the memory of the process tree.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from timetrial.records.record import Outcome
+
+Event = dict[str, Any]
+WORKER = Path(__file__).resolve().parents[2] / "timetrial_worker" / "__main__.py"
+LOOK_SECONDS = 0.25
+LEAVE_SECONDS = 5.0
+TAIL_LINES = 12
+
+
+@dataclass(frozen=True)
+class Bounds:
+    timeout: float
+    memory: float | None = None  # bytes of the whole process tree
+
+
+@dataclass
+class Finished:
+    """All that came back: events in order, the outcome, and what the parent itself used meanwhile."""
+
+    outcome: Outcome
+    events: list[Event] = field(default_factory=list)
+    wall_seconds: float = 0.0
+    parent_cpu_seconds: float = 0.0
+
+    def last(self, kind: str) -> Event | None:
+        return next((event for event in reversed(self.events) if event["event"] == kind), None)
+
+    def all(self, kind: str) -> list[Event]:
+        return [event for event in self.events if event["event"] == kind]
+
+
+def run(
+    interpreter: Path,
+    job: Mapping[str, Any],
+    folder: Path,
+    variables: Mapping[str, str],
+    bounds: Bounds,
+    listen: Callable[[Event], None] = lambda event: None,
+) -> Finished:
+    """Run one job to its end, whatever that is. `folder` keeps the job, stdout and stderr."""
+    path = folder / "job.json"
+    path.write_text(json.dumps(job))
+    start, busy = time.monotonic(), time.process_time()
+    reader, writer = os.pipe()
+    try:
+        with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
+            worker = subprocess.Popen(
+                [str(interpreter), str(WORKER), str(path), str(writer)],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=dict(variables), cwd=folder,
+                pass_fds=(writer,), start_new_session=True,
+            )  # fmt: skip
+    except OSError as error:
+        os.close(reader)
+        os.close(writer)
+        remedy = "make the engine's environment again: timetrial engines add NAME --again"
+        return Finished(Outcome(kind="missing", reason=f"{interpreter}: {error.strerror}", remedy=remedy))
+    os.close(writer)
+    patience = 0.0  # for a worker that is stopped, by a limit or by Ctrl-C
+    try:
+        events, stopped = _follow(worker, reader, bounds, start, listen)
+        patience = 0.0 if stopped else LEAVE_SECONDS
+    finally:
+        os.close(reader)
+        _end(worker, patience)
+    outcome = stopped or _judge(worker.returncode, events, folder / "stderr")
+    return Finished(outcome, events, time.monotonic() - start, time.process_time() - busy)
+
+
+def _follow(
+    worker: subprocess.Popen[bytes], reader: int, bounds: Bounds, start: float, listen: Callable[[Event], None]
+) -> tuple[list[Event], Outcome | None]:
+    """Events until the worker closes its end, or the outcome for which it had to be stopped."""
+    events: list[Event] = []
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(reader, selectors.EVENT_READ)
+        while True:
+            if selector.select(LOOK_SECONDS):
+                chunk = os.read(reader, 65536)
+                if not chunk:
+                    return events, None
+                *lines, rest = (rest + chunk).split(b"\n")
+                for event in filter(None, map(_parse, lines)):
+                    events.append(event)
+                    listen(event)
+            elif worker.poll() is not None:
+                return events, None  # a child of the worker may hold the pipe open for ever
+            if stopped := _beyond(worker.pid, bounds, time.monotonic() - start, events):
+                return events, stopped
+
+
+def _parse(line: bytes) -> Event | None:
+    """Rubbish on the pipe is no event; the outcome then says that the worker left without a result."""
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and "event" in event else None
+
+
+def _beyond(pid: int, bounds: Bounds, seconds: float, events: list[Event]) -> Outcome | None:
+    if seconds > bounds.timeout:
+        begun = [event["phase"] for event in events if event["event"] == "begin"]
+        where = f" in the phase {begun[-1]}" if begun else " before it told anything"
+        return Outcome(
+            kind="timeout",
+            reason=f"not finished after {bounds.timeout:g} s; it was{where}",
+            remedy="give it more time with limits: {timeout: …}, or a smaller cell",
+        )
+    if bounds.memory is not None and (used := tree_memory(pid)) > bounds.memory:
+        return Outcome(
+            kind="oom",
+            reason=f"used {used / 2**30:.1f} GiB of the {bounds.memory / 2**30:.1f} GiB that a run may use",
+            remedy="a smaller batch or network, or limits: {memory: …}",
+        )
+    return None
+
+
+def tree_memory(pid: int) -> int:
+    """Resident bytes of a process and its descendants; what has just ended counts as nothing."""
+    total, todo = 0, [pid]
+    page = os.sysconf("SC_PAGE_SIZE")
+    while todo:
+        current = todo.pop()
+        try:
+            with open(f"/proc/{current}/statm") as file:
+                total += int(file.read().split()[1]) * page
+            with open(f"/proc/{current}/task/{current}/children") as file:
+                todo += map(int, file.read().split())
+        except (OSError, IndexError, ValueError):
+            continue
+    return total
+
+
+def _end(worker: subprocess.Popen[bytes], patience: float) -> None:
+    """The worker leads a process group of its own: nothing of it stays behind."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        worker.wait(timeout=patience)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(worker.pid, signal.SIGKILL)
+    worker.wait()
+
+
+def _judge(code: int, events: list[Event], stderr: Path) -> Outcome:
+    """What the worker said of itself, else what its end says."""
+    tail = _tail(stderr)
+    said = next((event for event in reversed(events) if event["event"] == "outcome"), None)
+    if said is not None:
+        kept = () if said["kind"] == "ok" else tail
+        return Outcome(kind=said["kind"], reason=said["reason"], stderr=kept)
+    if code < 0:
+        name = _signal_name(-code)
+        if -code == signal.SIGKILL:
+            return Outcome(
+                kind="oom",
+                reason="killed by the system, most likely because the machine's memory was used up",
+                remedy="a smaller batch or network, or limits: {memory: …}",
+                exit=f"signal {name}",
+                stderr=tail,
+            )
+        return Outcome(kind="crash", reason=f"died of {name}", exit=f"signal {name}", stderr=tail)
+    return Outcome(
+        kind="crash", reason=f"left with exit code {code} and without a result", exit=f"exit {code}", stderr=tail
+    )
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
+
+
+def _tail(path: Path) -> tuple[str, ...]:
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(os.fstat(file.fileno()).st_size - 16384, 0))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ()
+    return tuple(line for line in lines if line.strip())[-TAIL_LINES:]

@@ -1,0 +1,42 @@
+"""The environment variables of a run: cleaned, then set on purpose, before anything is imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from timetrial.spec.placement import Placement
+from timetrial.spec.trial import Settings
+
+# What a program needs to find itself and its libraries; everything else could change what is measured.
+_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "XLA_FLAGS_EXTRA")
+_THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+_NEVER_TRIM = str(2**62)
+
+
+def surroundings(
+    placement: Placement, settings: Settings, extra: Mapping[str, str], parent: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    threads = str(placement.threads)
+    variables = {name: parent[name] for name in _KEPT if name in parent}
+    variables.update(dict.fromkeys(_THREADS, threads))
+    variables.update(
+        TF_NUM_INTRAOP_THREADS=threads,
+        TF_NUM_INTEROP_THREADS="1",
+        TF_CPP_MIN_LOG_LEVEL="3",
+        TF_ENABLE_ONEDNN_OPTS="1",
+        PYTHONHASHSEED="0",
+        PYTHONNOUSERSITE="1",
+        PYTHONDONTWRITEBYTECODE="1",
+        CUDA_VISIBLE_DEVICES=_visible(placement),
+        XLA_PYTHON_CLIENT_PREALLOCATE="false",
+    )
+    if settings.allocator == "tuned":
+        # glibc gives big blocks back at once by default: a step then spends its time in page faults.
+        variables.update(MALLOC_TRIM_THRESHOLD_=_NEVER_TRIM, MALLOC_MMAP_THRESHOLD_=_NEVER_TRIM)
+        variables["OMP_WAIT_POLICY"] = "PASSIVE"
+    return {**variables, **extra}
+
+
+def _visible(placement: Placement) -> str:
+    return placement.device.partition(":")[2] if placement.device.startswith("cuda:") else ""

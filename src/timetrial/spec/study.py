@@ -1,0 +1,241 @@
+"""The study file: a question, its axes, what to leave out, how often and in what order to run.
+
+    study: widths
+    models: [libraries/mlp-2x25, "backends/cnn-softmax?filters=2"]
+    engines: [torch, jax]
+    vary: {recipe.batch: [32, 64]}
+    repeat: 5
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, TypeVar
+
+from annotated_types import Gt, Len
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from timetrial.spec.network import Network
+from timetrial.spec.placement import AnyPlacement, Placement
+from timetrial.spec.recipe import Recipe
+from timetrial.spec.shapes import Natural, Positive
+from timetrial.spec.trial import Settings, Task, Trial
+
+_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def _quantity(value: Any) -> Any:
+    """`90`, `20m`, `1.5h` for times; `500M`, `8G` for memory."""
+    if isinstance(value, str) and (match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|K|M|G)?B?", value.strip())):
+        return float(match[1]) * _UNITS[match[2] or ""]
+    return value
+
+
+Seconds = Annotated[float, Gt(0), BeforeValidator(_quantity)]
+Bytes = Annotated[float, Gt(0), BeforeValidator(_quantity)]
+Profile = Literal["quick", "normal", "publish"]
+Names = Annotated[tuple[str, ...], Len(min_length=1)]
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class StudyError(ValueError):
+    """The study file cannot be used. Says the place in it and the remedy."""
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Limits(_Model):
+    timeout: Seconds = 600.0  # of one run
+    memory: Bytes | None = None  # of one run; unless given, nine tenths of what the machine has free
+
+
+class Study(_Model):
+    study: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    title: str = ""
+    models: Names = ()
+    networks: tuple[Network, ...] = ()  # written out in the study itself; used like models, by their names
+    engines: Names
+    placements: Annotated[tuple[AnyPlacement, ...], Len(min_length=1)] = (Placement(),)
+    tasks: Annotated[tuple[Task, ...], Len(min_length=1)] = ("train",)
+    data: str = "synthetic"
+    samples: Positive | None = None
+    recipe: dict[str, Any] = {}  # replaces parts of each model's own recipe
+    settings: Settings = Settings()
+    vary: dict[str, Annotated[tuple[Any, ...], Len(min_length=1)]] = {}
+    exclude: tuple[dict[str, Any], ...] = ()
+    repeat: Positive | None = None  # processes per cell; the profile's number unless given
+    accuracy: bool = False  # train `recipe.epochs` from the start once per cell, and test
+    profile: Profile = "normal"
+    seed: Natural = 1
+    limits: Limits = Limits()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_for_a_list(cls, value: Any) -> Any:
+        """`engines: torch` is `engines: [torch]`, and so with the other lists."""
+        if not isinstance(value, Mapping):
+            return value
+        lists = ("models", "engines", "placements", "tasks", "exclude")
+        return {k: [v] if k in lists and isinstance(v, (str, Mapping)) else v for k, v in value.items()}
+
+    @model_validator(mode="after")
+    def _has_something_to_run(self) -> Study:
+        if not self.models and not self.networks:
+            raise ValueError("name at least one model under `models`, or write one under `networks`")
+        for path in self.vary:
+            if not re.fullmatch(r"(recipe|settings|model)(\.\w+)+", path):
+                raise ValueError(f"vary: '{path}' should start with recipe., settings. or model.")
+        return self
+
+
+def load_study(path: Path) -> Study:
+    import yaml
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise StudyError(f"{path}: cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError:
+        raise StudyError(f"{path}: is not a text file in UTF-8") from None
+    try:
+        content = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "cannot be parsed"
+        raise StudyError(f"{path}{place}: not valid YAML: {problem}") from None
+    return parse_study(content, str(path))
+
+
+def parse_study(content: Any, place: str) -> Study:
+    from pydantic import ValidationError
+
+    from timetrial.spec.errors import explain
+
+    if not isinstance(content, Mapping):
+        raise StudyError(f"{place}: a study is a list of `key: value` lines; see `timetrial run --help`")
+    try:
+        return Study.model_validate(dict(content))
+    except ValidationError as error:
+        raise StudyError(explain(error, Study, place)) from None
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What a model's name stands for. `samples`: of the training set, where the model says how many."""
+
+    network: Network
+    recipe: Recipe
+    samples: int | None = None
+
+
+class Resolver(Protocol):
+    """Finds a model by its name. The zoo is behind one; the language itself does not know it."""
+
+    def resolve(self, name: str, options: Mapping[str, Any]) -> Resolved: ...
+
+
+def expand(study: Study, resolver: Resolver) -> list[Trial]:
+    """Every trial of the study, exclusions left out, in a fixed order without repeats."""
+    own = {network.name: network for network in study.networks}
+    trials: dict[str, Trial] = {}
+    for model, variation in product((*study.models, *own), _variations(study.vary)):
+        found = _workload(model, own, resolver, variation, study.recipe)
+        settings = _replaced(study.settings, _under(variation, "settings"), "settings")
+        label = _label(model, _under(variation, "model"))
+        for engine, placement, task in product(study.engines, study.placements, study.tasks):
+            trial = Trial(
+                model=label, network=found.network, recipe=found.recipe, dataset=study.data, task=task, engine=engine,
+                placement=placement, settings=settings, seed=study.seed, samples=study.samples or found.samples,
+            )  # fmt: skip
+            if not any(_matches(trial.coordinates, rule) for rule in study.exclude):
+                trials.setdefault(trial.id, trial)
+    if not trials:
+        raise StudyError(f"study '{study.study}': nothing is left to run after its exclusions")
+    return list(trials.values())
+
+
+def blocks(trials: Sequence[Trial], repeat: int, seed: int) -> Iterator[list[Trial]]:
+    """Randomised complete blocks: each holds every trial once, in an order of its own."""
+    for block in range(repeat):
+        order = list(trials)
+        random.Random(f"{seed}/{block}").shuffle(order)
+        yield order
+
+
+def _variations(vary: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    for values in product(*vary.values()):
+        yield dict(zip(vary, values, strict=True))
+
+
+def _under(variation: Mapping[str, Any], part: str) -> dict[str, Any]:
+    return {path.partition(".")[2]: value for path, value in variation.items() if path.startswith(part + ".")}
+
+
+def _workload(
+    model: str,
+    own: Mapping[str, Network],
+    resolver: Resolver,
+    variation: Mapping[str, Any],
+    changes: Mapping[str, Any],
+) -> Resolved:
+    if model in own:
+        found = Resolved(own[model], Recipe())
+    else:
+        try:
+            found = resolver.resolve(model, _under(variation, "model"))
+        except ValueError as error:
+            raise StudyError(f"model '{model}': {error}") from None
+    recipe = _replaced(found.recipe, changes, "recipe")
+    return replace(found, recipe=_replaced(recipe, _under(variation, "recipe"), "recipe"))
+
+
+def _replaced(part: M, changes: Mapping[str, Any], name: str) -> M:
+    """`part` with some fields changed; a dotted path reaches into a field (`optimiser.rate`)."""
+    from pydantic import ValidationError
+
+    from timetrial.spec.errors import explain
+
+    if not changes:
+        return part
+    values = part.model_dump()
+    for path, value in changes.items():
+        target = values
+        *outer, last = path.split(".")
+        for step in outer:
+            target = target.setdefault(step, {})
+        replaces = isinstance(value, Mapping) and isinstance(target.get(last), dict)
+        same_kind = replaces and value.get("kind", target[last].get("kind")) == target[last].get("kind")
+        target[last] = {**target[last], **value} if same_kind else value
+    try:
+        return type(part).model_validate(values)
+    except ValidationError as error:
+        raise StudyError(explain(error, type(part), name)) from None
+
+
+def _label(model: str, options: Mapping[str, Any]) -> str:
+    if not options:
+        return model
+    joint = "&" if "?" in model else "?"
+    return model + joint + "&".join(f"{key}={value}" for key, value in options.items())
+
+
+def _matches(coordinates: Mapping[str, Any], rule: Mapping[str, Any]) -> bool:
+    """A rule excludes a trial when all its keys match; values may be lists and may hold * and ?."""
+    for key, wanted in rule.items():
+        if key not in coordinates:
+            raise StudyError(f"exclude: there is no '{key}'; use {', '.join(coordinates)}")
+        choices = wanted if isinstance(wanted, (list, tuple)) else [wanted]
+        if not any(fnmatchcase(str(coordinates[key]), str(choice)) for choice in choices):
+            return False
+    return True

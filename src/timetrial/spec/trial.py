@@ -1,0 +1,76 @@
+"""A trial: one fully determined combination of workload, engine, placement and settings. Its id is a hash of it all."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cached_property, lru_cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from timetrial.spec.network import Network
+from timetrial.spec.placement import AnyPlacement
+from timetrial.spec.recipe import Recipe
+from timetrial.spec.shapes import Natural, Positive
+
+Task = Literal["train", "infer"]
+
+
+class Settings(BaseModel):
+    """What an engine may be told, equal for all unless a study varies it. Each is read back and recorded."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    loop: Literal["step", "fit"] = "step"
+    compile: str = "default"
+    allocator: Literal["tuned", "as-shipped"] = "tuned"
+    tf32: bool = False
+    deterministic: bool = False
+
+
+class Trial(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    model: str
+    network: Network
+    recipe: Recipe
+    dataset: str
+    task: Task
+    engine: str  # with its version where one was asked for: torch@2.9.1
+    placement: AnyPlacement
+    settings: Settings = Settings()
+    seed: Natural = 1
+    samples: Positive | None = None
+
+    @cached_property
+    def id(self) -> str:
+        parts = (
+            _text(self.network),
+            _text(self.recipe),
+            self.dataset,
+            self.task,
+            self.engine,
+            str(self.placement),
+            _text(self.settings),
+            str(self.seed),
+            str(self.samples),
+        )
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+    @property
+    def coordinates(self) -> dict[str, Any]:
+        """What a person names the trial by; exclusions match against these."""
+        return {
+            "model": self.model,
+            "engine": self.engine,
+            "placement": str(self.placement),
+            "task": self.task,
+            "dataset": self.dataset,
+            "batch": self.recipe.batch,
+            "precision": self.recipe.precision,
+            **self.settings.model_dump(),
+        }
+
+
+@lru_cache(maxsize=4096)
+def _text(part: BaseModel) -> str:
+    return json.dumps(part.model_dump(mode="json"), sort_keys=True)

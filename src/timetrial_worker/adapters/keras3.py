@@ -1,0 +1,455 @@
+"""Keras 3 on its three backends: a functional model of built-in layers, trained as a Keras user trains.
+
+Loop "step" is `train_on_batch` and `predict_on_batch` on batches that already lie on the device; loop "fit" is one
+`fit` or `predict` over arrays on the host, which Keras' own data adapters cut into batches.
+"""
+
+import os
+from collections import OrderedDict
+
+import numpy as np
+
+from .base import Adapter, Unsupported
+from .keras3_data import Reel
+from .keras3_layers import Builder
+from .keras3_optimisers import make as make_optimiser
+from .keras3_optimisers import set_momentum
+
+POLICIES = {"float32": "float32", "float64": "float64", "bfloat16": "mixed_bfloat16"}
+
+
+class Keras3(Adapter):
+    """What is the same on all backends. A subclass adds what only its backend knows."""
+
+    backend = ""
+    traits = {"sgd_velocity": "rate_inside"}
+    compile_words = {"default": {}, "eager": {"run_eagerly": True}}
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    def start(self):
+        self._check_settings()
+        os.environ["KERAS_BACKEND"] = self.backend
+        versions = self._start_backend()
+        import keras
+
+        if keras.backend.backend() != self.backend:
+            raise Unsupported(
+                "Keras already runs on {} in this process: start {} in a fresh one".format(
+                    keras.backend.backend(), self.name
+                )
+            )
+        self.keras = keras
+        self.floatx = "float64" if self.precision == "float64" else "float32"
+        keras.config.set_floatx(self.floatx)
+        keras.config.set_dtype_policy(POLICIES[self.precision])
+        keras.config.set_image_data_format("channels_last")
+        keras.utils.set_random_seed(self._seed())
+        return OrderedDict([("keras", keras.__version__)] + versions)
+
+    def _check_settings(self):
+        if self.precision not in POLICIES:
+            raise Unsupported(
+                "{} has no precision {!r}: use one of {}".format(self.name, self.precision, ", ".join(sorted(POLICIES)))
+            )
+        self._compile_word = self.settings.get("compile") or "default"
+        if self._compile_word not in self.compile_words:
+            raise Unsupported(
+                "{} has no compile setting {!r}: use one of {}".format(
+                    self.name, self._compile_word, ", ".join(sorted(self.compile_words))
+                )
+            )
+        kind, _, index = self.device.partition(":")
+        if kind not in ("cpu", "cuda") or not (index or "0").isdigit():
+            raise Unsupported("{} has no device {!r}: use cpu or cuda:0".format(self.name, self.device))
+        self._fit = self.settings.get("loop", "step") == "fit"
+        self._gpu = int(index or 0) if kind == "cuda" else None
+
+    def _seed(self):
+        return int(self.settings.get("seed") or 0)
+
+    def _pick(self, found):
+        """The wanted one of the GPUs that the backend sees."""
+        if self._gpu >= len(found):
+            raise Unsupported(
+                "{} sees {} GPUs, so there is no {}: use cpu, or a build of {} with CUDA and a driver that fits it".format(
+                    self.name, len(found), self.device, self.backend
+                )
+            )
+        return found[self._gpu]
+
+    def build(self, network, recipe, weights):
+        keras = self.keras
+        keras.backend.clear_session()
+        self._rate, self._momentum = float(recipe["optimiser"]["rate"]), recipe["optimiser"].get("momentum")
+        self._spec = network["input"]
+        nodes, inputs = self._make_nodes(network)
+        output, head = nodes[network["output"]], network["head"]
+        self._model = self._model_class()(inputs, output)
+        self._inference = self._model
+        if head != "identity":
+            final = keras.layers.Activation(head, dtype=self.floatx, name="head")
+            self._inference = keras.Model(inputs, final(output))
+        self._all_nodes = keras.Model(inputs, list(nodes.values()))
+        self._node_names = list(nodes)
+        self._loss = _make_loss(keras, recipe)
+        self._optimiser = make_optimiser(keras, recipe)
+        options = self.compile_words[self._compile_word]
+        if self._inference is not self._model:
+            self._inference.compile(optimizer=None, **options)
+        self._model.compile(optimizer=self._optimiser, loss=self._loss, **options)
+        self._optimiser.build(self._model.trainable_variables)
+        self._remember_fresh_state()
+        self._reel, self._last = Reel(), None
+        self.load(weights)
+
+    def _model_class(self):
+        """`fit` tells the mean loss of its batches only; this model keeps that of the last one too."""
+        if not self._fit:
+            return self.keras.Model
+
+        class LastLossModel(self.keras.Model):
+            def __init__(self, *args, **kwargs):
+                super(LastLossModel, self).__init__(*args, **kwargs)
+                self.last_loss = self.add_weight(shape=(), initializer="zeros", trainable=False, name="last_loss")
+
+            def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+                loss = super(LastLossModel, self).compute_loss(x, y, y_pred, sample_weight, training)
+                self.last_loss.assign(loss)
+                return loss
+
+        return LastLossModel
+
+    def _make_nodes(self, network):
+        spec, builder = network["input"], Builder(self.keras)
+        dtype = "int32" if spec["tokens"] else self.floatx
+        inputs = self.keras.Input(shape=tuple(spec["shape"]), dtype=dtype, name="input")
+        found, self._parameters = OrderedDict([("input", inputs)]), []
+        for node in network["nodes"]:
+            found[node["name"]], layer = builder(node, [found[name] for name in node["inputs"]])
+            if node["parameters"]:
+                self._parameters += _pair_up(node["parameters"], layer.weights)
+        del found["input"]
+        return found, inputs
+
+    # --- work -------------------------------------------------------------------------------------------------------
+
+    def place(self, x, y=None):
+        """Host arrays for `fit`, arrays of the backend on its device for a step."""
+        placed = tuple(None if array is None else self._cast(array) for array in (x, y))
+        if self._fit:
+            return placed
+        convert = self.keras.ops.convert_to_tensor
+        return tuple(None if array is None else convert(array) for array in placed)
+
+    def _cast(self, array):
+        array = np.asarray(array)
+        dtype = self.floatx if array.dtype.kind == "f" else "int32"
+        return np.ascontiguousarray(array, dtype)
+
+    def step(self, batch):
+        if self._fit:
+            self._fit_arrays(batch, len(batch[0]))
+        else:
+            self._last = self._model.train_on_batch(batch[0], batch[1])
+
+    def predict(self, batch):
+        if self._fit:
+            return self._inference.predict(batch[0], batch_size=len(batch[0]), verbose=0)
+        return self._inference.predict_on_batch(batch[0])
+
+    def run_steps(self, batches, first, count):
+        if not self._fit:
+            Adapter.run_steps(self, batches, first, count)
+            return
+        for arrays in self._reel.cut(batches, first, count):
+            self._fit_arrays(arrays, self._reel.size)
+
+    def run_predictions(self, batches, first, count):
+        if not self._fit:
+            return Adapter.run_predictions(self, batches, first, count)
+        for arrays in self._reel.cut(batches, first, count):
+            output = self._inference.predict(arrays[0], batch_size=self._reel.size, verbose=0)
+        return output[(len(output) - 1) // self._reel.size * self._reel.size :]
+
+    def _fit_arrays(self, arrays, size):
+        self._model.fit(arrays[0], arrays[1], batch_size=size, epochs=1, shuffle=False, verbose=0)
+
+    def set_rate(self, rate, momentum=None):
+        self._optimiser.learning_rate = rate
+        if momentum is not None:
+            set_momentum(self._optimiser, momentum)
+
+    # --- what the gate and the report read --------------------------------------------------------------------------
+
+    def loss(self):
+        return float(self._host(self._model.last_loss)) if self._fit else float(self._last)
+
+    def output(self, predicted):
+        return np.asarray(predicted, self.floatx)
+
+    def _host(self, tensor):
+        return np.asarray(self.keras.ops.convert_to_numpy(tensor), self.floatx)
+
+    def weights(self):
+        return OrderedDict((name, self._host(variable).reshape(shape)) for name, shape, variable in self._parameters)
+
+    def load(self, weights):
+        for name, _, variable in self._parameters:
+            variable.assign(np.asarray(weights[name], self.floatx).reshape(tuple(variable.shape)))
+        for variable, value in self._fresh_state:
+            variable.assign(np.zeros(tuple(variable.shape), self.floatx) if value is None else value)
+        self.keras.utils.set_random_seed(self._seed())
+
+    def _remember_fresh_state(self):
+        """How to forget: step counts, rates and random states have a first value; the optimiser's moments start at zero."""
+        parameters = set(id(variable) for _, _, variable in self._parameters)
+        others = [v for v in self._model.variables if id(v) not in parameters]
+        small = [v for v in self._optimiser.variables if not len(v.shape)] + others
+        moments = [v for v in self._optimiser.variables if len(v.shape)]
+        first = self.keras.ops.convert_to_numpy
+        self._fresh_state = [(v, np.array(first(v))) for v in small] + [(v, None) for v in moments]
+
+    def activations(self, x):
+        outputs = self._all_nodes(self.keras.ops.convert_to_tensor(self._cast(x)), training=False)
+        outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+        return OrderedDict(zip(self._node_names, map(self._host, outputs)))
+
+    def gradients(self, x, y):
+        model, convert = self._model, self.keras.ops.convert_to_tensor
+        x, y = convert(self._cast(x)), convert(self._cast(y))
+        others = [variable.value for variable in model.non_trainable_variables]
+
+        def loss_of(values):
+            logits, _ = model.stateless_call(values, others, x, training=True)
+            return self._loss(y, logits)
+
+        loss, gradients = self._differentiate(loss_of, [variable.value for variable in model.trainable_variables])
+        by_variable = dict(zip(map(id, model.trainable_variables), gradients))
+        return float(self._host(loss)), OrderedDict(
+            (name, self._host(by_variable[id(variable)]).reshape(shape))
+            for name, shape, variable in self._parameters
+            if id(variable) in by_variable
+        )
+
+    def readback(self):
+        keras, model = self.keras, self._model
+        found = OrderedDict(
+            dtype=model.dtype_policy.name if hasattr(model, "dtype_policy") else keras.config.floatx(),
+            layout=keras.config.image_data_format(),
+            backend=keras.backend.backend(),
+            jit_compile=bool(model.jit_compile),
+            eager=bool(model.run_eagerly),
+            optimiser=type(self._optimiser).__name__,
+            rate=float(self._host(self._optimiser.learning_rate)),
+        )
+        found.update(self._read_backend())
+        return found
+
+    def save(self, path):
+        path = path if path.endswith(".weights.h5") else path + ".weights.h5"
+        self._model.save_weights(path)
+        return path
+
+    # --- what only the backend knows --------------------------------------------------------------------------------
+
+    def _start_backend(self):
+        """Import the framework, choose the device, set threads and precision; [(distribution, version)]."""
+        raise NotImplementedError
+
+    def _differentiate(self, function, values):
+        """(function(values), its gradients)."""
+        raise NotImplementedError
+
+    def _read_backend(self):
+        """Device, threads, tf32 and determinism as the framework tells them."""
+        raise NotImplementedError
+
+    def _first_variable(self):
+        variables = self._model.variables
+        return variables[0].value if variables else None
+
+
+def _make_loss(keras, recipe):
+    losses = keras.losses
+    kind = recipe["loss"]
+    if kind == "cross_entropy":
+        one_hot = recipe["labels"] == "one_hot"
+        return (losses.CategoricalCrossentropy if one_hot else losses.SparseCategoricalCrossentropy)(from_logits=True)
+    if kind == "binary_cross_entropy":
+        return losses.BinaryCrossentropy(from_logits=True)
+    if kind in ("mse", "mae"):
+        return losses.MeanSquaredError() if kind == "mse" else losses.MeanAbsoluteError()
+    raise Unsupported("Keras has no loss {!r} here: use cross_entropy, binary_cross_entropy, mse or mae".format(kind))
+
+
+def _pair_up(parameters, variables):
+    """(canonical name, canonical shape, variable): Keras makes its variables in the language's order."""
+    pairs = [(p["name"], tuple(p["shape"]), variable) for p, variable in zip(parameters, variables)]
+    sizes = [(int(np.prod(shape)), int(np.prod(tuple(variable.shape)))) for _, shape, variable in pairs]
+    if len(parameters) != len(variables) or any(ours != theirs for ours, theirs in sizes):
+        raise Unsupported(
+            "this version of Keras keeps other variables than {}: use another version".format(
+                ", ".join(p["name"] for p in parameters)
+            )
+        )
+    return pairs
+
+
+class KerasTorch(Keras3):
+    name = "keras-torch"
+    backend = "torch"
+    compile_words = {"default": {}, "eager": {"jit_compile": False}, "inductor": {"jit_compile": True}}
+
+    def _start_backend(self):
+        os.environ["KERAS_TORCH_DEVICE"] = "cpu" if self._gpu is None else self.device
+        import torch
+
+        self.torch = torch
+        if self._gpu is not None:
+            self._pick(range(torch.cuda.device_count()))
+            torch.cuda.set_device(self._gpu)
+        threads = self.settings.get("threads")
+        if threads:
+            torch.set_num_threads(threads)
+            if torch.get_num_interop_threads() != 1:
+                torch.set_num_interop_threads(1)
+        tf32 = bool(self.settings.get("tf32"))
+        torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
+        torch.use_deterministic_algorithms(bool(self.settings.get("deterministic")))
+        return [("torch", torch.__version__)]
+
+    def sync(self):
+        if self._gpu is not None:
+            self.torch.cuda.synchronize(self._gpu)
+
+    def _differentiate(self, function, values):
+        values = [value.detach().requires_grad_() for value in values]
+        loss = function(values)
+        return loss, self.torch.autograd.grad(loss, values)
+
+    def _read_backend(self):
+        torch, first = self.torch, self._first_variable()
+        return OrderedDict(
+            device=str(first.device) if first is not None else self.device,
+            threads=torch.get_num_threads(),
+            interop_threads=torch.get_num_interop_threads(),
+            tf32=bool(torch.backends.cuda.matmul.allow_tf32),
+            deterministic=torch.are_deterministic_algorithms_enabled(),
+        )
+
+    def memory(self):
+        if self._gpu is None:
+            return OrderedDict()
+        cuda = self.torch.cuda
+        return OrderedDict(
+            live_peak=cuda.max_memory_allocated(self._gpu), reserved_peak=cuda.max_memory_reserved(self._gpu)
+        )
+
+
+class KerasTensorFlow(Keras3):
+    name = "keras-tensorflow"
+    backend = "tensorflow"
+    compile_words = {
+        "default": {},
+        "graph": {"jit_compile": False},
+        "xla": {"jit_compile": True},
+        "eager": {"run_eagerly": True},
+    }
+
+    def _start_backend(self):
+        import tensorflow as tf
+
+        self.tf = tf
+        gpus = tf.config.list_physical_devices("GPU")
+        chosen = [] if self._gpu is None else [self._pick(gpus)]
+        if gpus:
+            tf.config.set_visible_devices(chosen, "GPU")
+        for gpu in chosen:
+            tf.config.experimental.set_memory_growth(gpu, True)
+        threads = self.settings.get("threads")
+        if threads:
+            tf.config.threading.set_intra_op_parallelism_threads(threads)
+            tf.config.threading.set_inter_op_parallelism_threads(1)
+        tf.config.experimental.enable_tensor_float_32_execution(bool(self.settings.get("tf32")))
+        if self.settings.get("deterministic"):
+            tf.config.experimental.enable_op_determinism()
+        return [("tensorflow", tf.__version__)]
+
+    def sync(self):
+        if self._gpu is not None:
+            self.tf.test.experimental.sync_devices()
+
+    def _differentiate(self, function, values):
+        values = [self.tf.identity(value) for value in values]
+        with self.tf.GradientTape() as tape:
+            tape.watch(values)
+            loss = function(values)
+        return loss, [self.tf.convert_to_tensor(gradient) for gradient in tape.gradient(loss, values)]
+
+    def _read_backend(self):
+        tf, first = self.tf, self._first_variable()
+        threading = tf.config.threading
+        return OrderedDict(
+            device=str(first.device) if first is not None else self.device,
+            threads=threading.get_intra_op_parallelism_threads(),
+            interop_threads=threading.get_inter_op_parallelism_threads(),
+            tf32=tf.config.experimental.tensor_float_32_execution_enabled(),
+            deterministic=bool(self.settings.get("deterministic")),
+        )
+
+    def memory(self):
+        if self._gpu is None:
+            return OrderedDict()
+        return OrderedDict(live_peak=self.tf.config.experimental.get_memory_info("GPU:0")["peak"])
+
+
+class KerasJax(Keras3):
+    name = "keras-jax"
+    backend = "jax"
+    compile_words = {"default": {}, "xla": {"jit_compile": True}, "eager": {"run_eagerly": True}}
+
+    def _start_backend(self):
+        threads = self.settings.get("threads")
+        if threads:
+            os.environ.setdefault("NPROC", str(threads))  # the size of XLA's thread pool on a CPU; read once
+        import jax
+
+        self.jax = jax
+        jax.config.update("jax_enable_x64", self.precision == "float64")
+        if self._gpu is None:
+            jax.config.update("jax_platforms", "cpu")
+        else:
+            jax.config.update("jax_default_device", self._pick(self._gpus()))
+            jax.config.update("jax_default_matmul_precision", "tensorfloat32" if self.settings.get("tf32") else "float32")
+        return [("jax", jax.__version__)]
+
+    def _gpus(self):
+        try:
+            return self.jax.devices("cuda")
+        except RuntimeError:  # what JAX says when there are none
+            return []
+
+    def sync(self):
+        variables = self._model.variables + self._optimiser.variables
+        self.jax.block_until_ready([variable.value for variable in variables])
+
+    def _differentiate(self, function, values):
+        return self.jax.value_and_grad(function)(values)
+
+    def _read_backend(self):
+        first = self._first_variable()
+        return OrderedDict(
+            device=str(list(first.devices())[0]) if first is not None else self.device,
+            threads=os.environ.get("NPROC"),
+            xla_flags=os.environ.get("XLA_FLAGS", ""),
+            x64=bool(self.jax.config.jax_enable_x64),
+            tf32=self.jax.config.jax_default_matmul_precision == "tensorfloat32",
+        )
+
+    def memory(self):
+        if self._gpu is None:
+            return OrderedDict()
+        kept = self.jax.devices("cuda")[self._gpu].memory_stats() or {}
+        names = {"live_peak": "peak_bytes_in_use", "reserved_peak": "peak_pool_bytes"}
+        return OrderedDict((ours, kept[theirs]) for ours, theirs in names.items() if theirs in kept)

@@ -1,0 +1,297 @@
+"""Nodes of the lowered network as Keras 3 layers: one small function an operation, channels last on every backend.
+
+Built-in layers wherever they mean the same. What Keras lacks, or means otherwise, is a small layer of our own.
+"""
+
+import re
+
+import numpy as np
+
+from .base import Unsupported
+
+
+class Builder(object):
+    """Holds the imported Keras and our own layers; called once a node, with the node and its symbolic inputs."""
+
+    def __init__(self, keras):
+        self.keras, self.layers = keras, keras.layers
+        self.own = _own_layers(keras)
+        self._count = 0
+
+    def __call__(self, node, inputs):
+        """(output, the layer that holds the node's parameters)."""
+        make = LAYERS.get(node["op"])
+        if make is None:
+            raise Unsupported("Keras has no layer {!r}: leave it out, or use another engine".format(node["op"]))
+        self._count += 1
+        return make(self, node, *inputs)
+
+    def name(self, node, part=""):
+        """Keras forbids "/" in names and the torch backend "." too; the number keeps what is left unique."""
+        return "n{}_{}{}".format(self._count, re.sub(r"\W", "_", node["name"]), part)
+
+    def function(self, name):
+        """An activation as Keras itself writes it, so that fused kernels recognise it, or as the language defines it."""
+        ops, activations = self.keras.ops, self.keras.activations
+        functions = {
+            "identity": activations.linear,
+            "relu": activations.relu,
+            "tanh": activations.tanh,
+            "sigmoid": activations.sigmoid,
+            "softmax": activations.softmax,
+            "gelu": lambda x: ops.gelu(x, approximate=False),
+            "leaky_relu": lambda x: ops.leaky_relu(x, negative_slope=0.01),
+            "hard_sigmoid": lambda x: ops.clip(0.2 * x + 0.5, 0.0, 1.0),
+            "scaled_tanh": lambda x: 1.7159 * ops.tanh(x * (2.0 / 3.0)),
+        }
+        if name not in functions:
+            raise Unsupported("Keras has no activation {!r}: use one of {}".format(name, ", ".join(sorted(functions))))
+        return functions[name]
+
+
+# --- layers of our own ----------------------------------------------------------------------------------------------
+
+
+def _own_layers(keras):
+    """Classes can only be made once Keras is there."""
+    ops, Layer = keras.ops, keras.layers.Layer
+
+    class Positions(Layer):
+        """Adds a learned vector for each place."""
+
+        def build(self, shape):
+            self.table = self.add_weight(shape=tuple(shape[1:]), initializer="zeros", name="table")
+
+        def call(self, x):
+            return x + self.table
+
+    class LocalResponseNorm(Layer):
+        """The sum over neighbouring channels is a product with a band matrix: one pass over the image."""
+
+        def __init__(self, attrs, **fields):
+            super(LocalResponseNorm, self).__init__(**fields)
+            self.attrs = attrs
+
+        def build(self, shape):
+            places = np.arange(shape[-1])
+            near = np.abs(places[:, None] - places[None, :]) <= self.attrs["radius"]
+            self.band = near * float(self.attrs["alpha"])
+
+        def call(self, x):
+            sums = ops.matmul(ops.square(x), ops.convert_to_tensor(self.band, dtype=x.dtype))
+            return x * ops.power(sums + self.attrs["bias"], -self.attrs["beta"])
+
+    class MinusInfinityPadding(Layer):
+        """Padding that no maximum ever takes."""
+
+        def __init__(self, pads, **fields):
+            super(MinusInfinityPadding, self).__init__(**fields)
+            self.pads = _all_axes(pads)
+
+        def call(self, x):
+            return ops.pad(x, self.pads, constant_values=-float("inf"))
+
+    class PaddedAveragePooling(Layer):
+        """Averages of the zero-padded image, put right at the borders by how many real values each window holds."""
+
+        def __init__(self, attrs, in_shape, **fields):
+            super(PaddedAveragePooling, self).__init__(**fields)
+            self.attrs, self.pads = attrs, _all_axes(attrs["pads"])
+            self.correction = _border_correction(attrs, in_shape)
+
+        def call(self, x):
+            window, stride = tuple(self.attrs["window"]), tuple(self.attrs["stride"])
+            means = ops.average_pool(ops.pad(x, self.pads), window, stride, "valid", data_format="channels_last")
+            return means * ops.convert_to_tensor(self.correction, dtype=x.dtype)
+
+    return {
+        "positions": Positions,
+        "lrn": LocalResponseNorm,
+        "minus_infinity": MinusInfinityPadding,
+        "avg_pool": PaddedAveragePooling,
+    }
+
+
+def _all_axes(pads):
+    return ((0, 0), tuple(pads[0]), tuple(pads[1]), (0, 0))
+
+
+def _border_correction(attrs, in_shape):
+    """(rows, columns, 1): window size over the number of real values in it."""
+    factors = []
+    for size, pads, window, stride in zip(in_shape, attrs["pads"], attrs["window"], attrs["stride"]):
+        real = np.pad(np.ones(size), tuple(pads), mode="constant")
+        starts = range(0, len(real) - window + 1, stride)
+        factors.append(np.array([window / real[start : start + window].sum() for start in starts]))
+    return np.multiply.outer(factors[0], factors[1])[:, :, None]
+
+
+# --- padding --------------------------------------------------------------------------------------------------------
+
+
+def _same(size, window, stride):
+    total = max((-(-size // stride) - 1) * stride + window - size, 0)
+    return [total // 2, total - total // 2]
+
+
+def _padding(node, window, stride):
+    """Keras' own word for the node's resolved padding, or None where it has none."""
+    pads = [list(side) for side in node["attrs"]["pads"]]
+    if not any(pads[0] + pads[1]):
+        return "valid"
+    sizes = node["in_shapes"][0][:2]
+    return "same" if pads == [_same(*axis) for axis in zip(sizes, window, stride)] else None
+
+
+def _pooling(node):
+    attrs = node["attrs"]
+    window, stride = tuple(attrs["window"]), tuple(attrs["stride"])
+    fields = {"pool_size": window, "strides": stride, "data_format": "channels_last"}
+    return fields, _padding(node, window, stride)
+
+
+# --- one function an operation --------------------------------------------------------------------------------------
+
+
+def _dense(kit, node, x):
+    attrs = node["attrs"]
+    layer = kit.layers.Dense(attrs["units"], use_bias=attrs["bias"], name=kit.name(node))
+    return layer(x), layer
+
+
+def _embedding(kit, node, x):
+    layer = kit.layers.Embedding(node["attrs"]["vocabulary"], node["attrs"]["units"], name=kit.name(node))
+    return layer(x), layer
+
+
+def _positions(kit, node, x):
+    layer = kit.own["positions"](name=kit.name(node))
+    return layer(x), layer
+
+
+def _conv2d(kit, node, x):
+    attrs = node["attrs"]
+    kernel, stride = tuple(attrs["kernel"]), tuple(attrs["stride"])
+    padding = _padding(node, kernel, stride)
+    if padding is None:
+        pads = tuple(tuple(side) for side in attrs["pads"])
+        x = kit.layers.ZeroPadding2D(pads, data_format="channels_last", name=kit.name(node, "_pad"))(x)
+    layer = kit.layers.Conv2D(
+        attrs["filters"], kernel, strides=stride, padding=padding or "valid", use_bias=attrs["bias"],
+        data_format="channels_last", name=kit.name(node),
+    )  # fmt: skip
+    return layer(x), layer
+
+
+def _max_pool(kit, node, x):
+    fields, padding = _pooling(node)
+    if padding is None:
+        x = kit.own["minus_infinity"](node["attrs"]["pads"], name=kit.name(node, "_pad"))(x)
+    return kit.layers.MaxPooling2D(padding=padding or "valid", name=kit.name(node), **fields)(x), None
+
+
+def _avg_pool(kit, node, x):
+    fields, padding = _pooling(node)
+    lopsided = any(before != after for before, after in node["attrs"]["pads"])
+    if padding is None or (lopsided and kit.keras.backend.backend() == "torch"):
+        # Keras on torch pads a lopsided `same` with copies of the border, which then take part in the mean.
+        return kit.own["avg_pool"](node["attrs"], node["in_shapes"][0], name=kit.name(node))(x), None
+    return kit.layers.AveragePooling2D(padding=padding, name=kit.name(node), **fields)(x), None
+
+
+def _global_pool(word):
+    def make(kit, node, x):
+        dimensions = len(node["in_shapes"][0]) - 1
+        layer = getattr(kit.layers, "Global{}Pooling{}D".format(word, dimensions))
+        return layer(data_format="channels_last", name=kit.name(node))(x), None
+
+    return make
+
+
+def _flatten(kit, node, x):
+    return kit.layers.Flatten(data_format="channels_last", name=kit.name(node))(x), None
+
+
+def _dropout(kit, node, x):
+    return kit.layers.Dropout(node["attrs"]["rate"], name=kit.name(node))(x), None
+
+
+def _activation(kit, node, x):
+    attrs = node["attrs"]
+    if attrs["function"] == "leaky_relu":
+        return kit.layers.LeakyReLU(negative_slope=attrs["slope"], name=kit.name(node))(x), None
+    return kit.layers.Activation(kit.function(attrs["function"]), name=kit.name(node))(x), None
+
+
+def _batch_norm(kit, node, x):
+    attrs = node["attrs"]
+    layer = kit.layers.BatchNormalization(
+        axis=-1, momentum=attrs["momentum"], epsilon=attrs["epsilon"], name=kit.name(node)
+    )
+    return layer(x), layer
+
+
+def _layer_norm(kit, node, x):
+    layer = kit.layers.LayerNormalization(axis=-1, epsilon=node["attrs"]["epsilon"], name=kit.name(node))
+    return layer(x), layer
+
+
+def _lrn(kit, node, x):
+    return kit.own["lrn"](node["attrs"], name=kit.name(node))(x), None
+
+
+def _recurrent(word, **fields):
+    def make(kit, node, x):
+        attrs = node["attrs"]
+        functions = {
+            role: kit.function(attrs[role]) for role in ("activation", "recurrent_activation") if role in attrs
+        }
+        layer = getattr(kit.layers, word)(
+            attrs["units"], use_bias=attrs["bias"], return_sequences=attrs["all_steps"], name=kit.name(node),
+            **dict(fields, **functions)
+        )  # fmt: skip
+        return layer(x), layer
+
+    return make
+
+
+def _attention(kit, node, x):
+    attrs = node["attrs"]
+    layer = kit.layers.MultiHeadAttention(
+        attrs["heads"], node["shape"][-1] // attrs["heads"], use_bias=attrs["bias"], name=kit.name(node)
+    )
+    return layer(x, x, use_causal_mask=attrs["causal"]), layer
+
+
+def _add(kit, node, *inputs):
+    return kit.layers.Add(name=kit.name(node))(list(inputs)), None
+
+
+def _concat(kit, node, *inputs):
+    if len(inputs) == 1:
+        return inputs[0], None
+    return kit.layers.Concatenate(axis=-1, name=kit.name(node))(list(inputs)), None
+
+
+LAYERS = {
+    "dense": _dense,
+    "embedding": _embedding,
+    "positions": _positions,
+    "conv2d": _conv2d,
+    "max_pool": _max_pool,
+    "avg_pool": _avg_pool,
+    "global_avg_pool": _global_pool("Average"),
+    "global_max_pool": _global_pool("Max"),
+    "flatten": _flatten,
+    "dropout": _dropout,
+    "activation": _activation,
+    "batch_norm": _batch_norm,
+    "layer_norm": _layer_norm,
+    "lrn": _lrn,
+    "rnn": _recurrent("SimpleRNN"),
+    "lstm": _recurrent("LSTM"),
+    "gru": _recurrent("GRU", reset_after=True),
+    "attention": _attention,
+    "add": _add,
+    "concat": _concat,
+}

@@ -1,0 +1,84 @@
+"""The timed loops. `run(first, count)` does `count` steps from the `first` one; `sync()` waits for the device.
+
+A lap is some steps between two synchronisations. Times are seconds per step. Warm-up is measured and kept.
+"""
+
+import time
+from collections import namedtuple
+
+Plan = namedtuple("Plan", "laps lap_seconds window tolerance warmup_steps warmup_seconds seconds")
+Warmup = namedtuple("Warmup", "values stable")
+
+clock = time.perf_counter
+
+
+def median(values):
+    ordered = sorted(values)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2.0
+
+
+class Stopwatch(object):
+    """Times laps of steps and remembers which step comes next, so that the batches go on in turn."""
+
+    def __init__(self, run, sync, clock=clock):
+        self._run, self._sync, self._clock = run, sync, clock
+        self.step = 0
+
+    def lap(self, count):
+        run, sync, clock, first = self._run, self._sync, self._clock, self.step
+        sync()
+        start = clock()
+        run(first, count)
+        sync()
+        seconds = clock() - start
+        self.step = first + count
+        return seconds
+
+
+def warm_up(watch, plan, clock=clock):
+    """Single steps until the medians of two windows in a row agree, or the cap is reached."""
+    values, deadline = [], clock() + plan.warmup_seconds
+    while True:
+        values.append(watch.lap(1))
+        if len(values) >= plan.warmup_steps and _agree(values, plan.window, plan.tolerance):
+            return Warmup(values, True)
+        if clock() >= deadline:
+            return Warmup(values, False)
+
+
+def _agree(values, window, tolerance):
+    if len(values) < 2 * window:
+        return False
+    before, after = median(values[-2 * window : -window]), median(values[-window:])
+    return abs(after - before) <= tolerance * before
+
+
+def steps_per_lap(watch, plan, resolution):
+    """By doubling: a lap is long enough for the clock and for the profile."""
+    enough, count = max(plan.lap_seconds, 1000 * resolution), 1
+    while watch.lap(count) < enough:
+        count *= 2
+    return count
+
+
+def steady(watch, plan, count, tell, clock=clock):
+    """The laps that count: at least `plan.laps`, and on until `plan.seconds` have gone by."""
+    values, start = [], clock()
+    while len(values) < plan.laps or clock() - start < plan.seconds:
+        value = watch.lap(count) / count
+        values.append(value)
+        tell("lap", seconds=value)
+    return values
+
+
+def idle_step_seconds(count=20000):
+    """What the loop itself costs a step: a step that does nothing, run as the adapters' own loop runs."""
+
+    def step(batch):
+        pass
+
+    batches, start = [None] * 8, clock()
+    for i in range(count):
+        step(batches[i % 8])
+    return (clock() - start) / count

@@ -1,0 +1,173 @@
+"""One run, from the import of the framework to the last figure. Reads top to bottom."""
+
+import math
+import os
+import time
+
+import numpy as np
+
+from timetrial_worker import adapters, laps, proof, schedules
+from timetrial_worker.feed import Feed
+
+BATCHES = 8  # different inputs cycle through the laps, so that nothing can be remembered
+
+
+class Diverged(Exception):
+    """The loss is not a finite number: this training is not a time."""
+
+
+def load_arrays(path):
+    with np.load(path) as arrays:
+        return {name: arrays[name] for name in arrays.files}
+
+
+def open_adapter(job, wire):
+    adapter = adapters.load(job["adapter"], job["settings"])
+    adapter.traits = dict(adapter.traits, **job.get("traits", {}))
+    with wire.phase("import"):
+        versions = adapter.start()
+    wire.tell("started", versions=versions, traits=adapter.traits)
+    weights = load_arrays(job["weights"])
+    with wire.phase("build"):
+        adapter.build(job["network"], job["recipe"], weights)
+    return adapter, weights
+
+
+def prove(job, wire):
+    """Write what the equivalence gate compares."""
+    adapter, weights = open_adapter(job, wire)
+    data = load_arrays(job["batches"])
+    batches = [(data["x%d" % i], data["y%d" % i]) for i in range(len(data) // 2)]
+    with wire.phase("prove"):
+        found = proof.collect(adapter, weights, batches)
+    np.savez(job["result"], **found)
+    wire.tell("readback", values=adapter.readback())
+
+
+def measure(job, wire):
+    """The phases of a run, each timed apart."""
+    adapter, weights = open_adapter(job, wire)
+    feed = Feed(job["data"], job["recipe"], job["settings"]["seed"])
+    with wire.phase("place"):
+        batches = [adapter.place(x, y if job["task"] == "train" else None) for x, y in feed.cycle(BATCHES)]
+    run = _work(adapter, batches, job["task"])
+    time_laps(laps.Stopwatch(run, adapter.sync), laps.Plan(**job["plan"]), wire)
+    if job["task"] == "train":
+        check_loss(adapter.loss(), "after the laps")
+    wire.tell("readback", values=adapter.readback(), memory=adapter.memory())
+    if job["accuracy"]:
+        train_and_test(adapter, weights, feed, wire)
+        with wire.phase("save"):
+            saved = adapter.save(os.path.join(job["folder"], "saved"))
+        wire.tell("saved", bytes=_size(saved))
+
+
+def _work(adapter, batches, task):
+    train, predict = adapter.run_steps, adapter.run_predictions
+    if task == "train":
+        return lambda first, count: train(batches, first, count)
+    return lambda first, count: predict(batches, first, count)
+
+
+def time_laps(watch, plan, wire):
+    resolution = time.get_clock_info("perf_counter").resolution
+    with wire.phase("first_step"):
+        watch.lap(1)
+    with wire.phase("warmup"):
+        warmup = laps.warm_up(watch, plan)
+        count = laps.steps_per_lap(watch, plan, resolution)
+    wire.tell("warm", values=warmup.values, stable=warmup.stable, steps_per_lap=count)
+    busy, switches = time.process_time(), _switches()
+    with wire.phase("steady"):
+        start = time.perf_counter()
+        laps.steady(watch, plan, count, wire.tell)
+        wall = time.perf_counter() - start
+    wire.tell(
+        "steady",
+        cpu_seconds=time.process_time() - busy,
+        wall_seconds=wall,
+        threads=_threads(),
+        involuntary_switches=_switches() - switches,
+        idle_step_seconds=laps.idle_step_seconds(),
+        clock_resolution=resolution,
+    )
+
+
+def train_and_test(adapter, weights, feed, wire):
+    """From the starting weights through all epochs of the recipe, then over the test set."""
+    recipe, losses = feed.recipe, []
+    adapter.load(weights)
+    with wire.phase("train"):
+        for epoch in range(recipe["epochs"]):
+            losses.append(train_epoch(adapter, feed, epoch))
+        adapter.sync()
+    with wire.phase("evaluate"):
+        scores = evaluate(adapter, feed)
+    wire.tell("trained", losses=losses, epochs=recipe["epochs"], **scores)
+
+
+def train_epoch(adapter, feed, epoch):
+    """Returns the loss of the epoch's last batch; without a loss that is a number there is no sense in going on."""
+    recipe = feed.recipe
+    batches = [adapter.place(x, y) for x, y in feed.epoch(epoch)]
+    done = epoch * len(batches)
+    if schedules.changes_per_iteration(recipe):
+        for i in range(len(batches)):
+            set_pace(adapter, recipe, epoch, done + i)
+            adapter.run_steps(batches, i, 1)
+    else:
+        set_pace(adapter, recipe, epoch, done)
+        adapter.run_steps(batches, 0, len(batches))
+    adapter.sync()
+    return check_loss(adapter.loss(), "in epoch {}".format(epoch + 1))
+
+
+def set_pace(adapter, recipe, epoch, iteration):
+    adapter.set_rate(
+        schedules.rate_at(recipe, epoch, iteration), schedules.momentum_at(recipe, epoch, iteration)
+    )
+
+
+def check_loss(loss, where):
+    if not math.isfinite(loss):
+        raise Diverged("the loss is {} {}".format(loss, where))
+    return loss
+
+
+def evaluate(adapter, feed):
+    predicted = []
+    for x, real in feed.test():
+        predicted.append(adapter.output(adapter.predict(adapter.place(x)))[:real])
+    predicted = np.concatenate(predicted).astype(np.float64)
+    return score(predicted, np.asarray(feed.y_test), feed.recipe["loss"])
+
+
+def score(predicted, truth, loss):
+    """Accuracy for classes; mean squared and absolute error for values."""
+    if loss in ("mse", "mae"):
+        difference = predicted - truth.reshape(predicted.shape)
+        return {"mse": float(np.mean(difference**2)), "mae": float(np.mean(np.abs(difference)))}
+    if loss == "binary_cross_entropy":
+        return {"accuracy": float(np.mean((predicted > 0.5) == (truth.reshape(predicted.shape) > 0.5)))}
+    if truth.ndim == predicted.ndim:
+        truth = truth.argmax(-1)
+    return {"accuracy": float(np.mean(predicted.argmax(-1) == truth))}
+
+
+def _threads():
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return None
+
+
+def _switches():
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _size(path):
+    if not os.path.isdir(path):
+        return os.path.getsize(path)
+    return sum(os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names)
