@@ -123,9 +123,7 @@ def train_epoch(adapter, feed, epoch):
 
 
 def set_pace(adapter, recipe, epoch, iteration):
-    adapter.set_rate(
-        schedules.rate_at(recipe, epoch, iteration), schedules.momentum_at(recipe, epoch, iteration)
-    )
+    adapter.set_rate(schedules.rate_at(recipe, epoch, iteration), schedules.momentum_at(recipe, epoch, iteration))
 
 
 def check_loss(loss, where):

@@ -1,6 +1,6 @@
 """Runs inside an engine's interpreter: collects the proof of every prepared case with one adapter, in one process.
 
-    python probe.py ENGINE FOLDER     FOLDER/CASE/{job.json, weights.npz, batches.npz} -> FOLDER/CASE/ENGINE.npz
+python probe.py ENGINE FOLDER     FOLDER/CASE/{job.json, weights.npz, batches.npz} -> FOLDER/CASE/ENGINE.npz
 """
 
 import json
@@ -12,8 +12,8 @@ import numpy as np
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src"))
 
-from timetrial_worker import adapters, proof  # noqa: E402
-from timetrial_worker.adapters.base import Unsupported  # noqa: E402
+from timetrial_worker import adapters, proof
+from timetrial_worker.adapters.base import Unsupported
 
 
 def load(path):

@@ -26,6 +26,7 @@ from timetrial.spec.recipe import Recipe
 
 FASHION = "fashion-mnist-6000"
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make_embedded_data.py"
+ORIGINAL = Path(os.environ.get("TIMETRIAL_FASHION_MNIST", "/usr/share/datasets/fashion-mnist"))
 
 
 def network(shape: list[int], units: int = 10, tokens: int | None = None, layers: list[Any] | None = None) -> Network:
@@ -142,6 +143,16 @@ def test_packing_the_embedded_arrays_gives_the_same_bytes_each_time(monkeypatch:
     first = script.pack(few)
     monkeypatch.setattr(time, "time", lambda: 2e9)
     assert script.pack(few) == first
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not ORIGINAL.is_dir(), reason=f"the original files of Fashion-MNIST are not in {ORIGINAL}")
+def test_the_script_makes_the_embedded_file_from_the_original(tmp_path: Path) -> None:
+    made = tmp_path / "made.npz"
+    subprocess.run([sys.executable, str(SCRIPT), str(ORIGINAL), "--output", str(made)], check=True, capture_output=True)
+    with np.load(made) as arrays:
+        read = embedded.read(find(FASHION))
+        assert all(np.array_equal(arrays[name], getattr(read, name)) for name in store.NAMES)
 
 
 def test_the_first_of_each_class_are_taken_in_the_order_of_the_file() -> None:

@@ -33,9 +33,7 @@ def list_engines(as_json: AsJson = False) -> None:
             table.add_column(column)
         for located in found:
             remark = located.remedy if located.kind == "missing" else located.problem
-            table.add_row(
-                located.name, located.version or "-", located.kind, located.engine.summary, remark or ""
-            )
+            table.add_row(located.name, located.version or "-", located.kind, located.engine.summary, remark or "")
         console().print(table)
 
 
@@ -92,7 +90,7 @@ def check_engines(
         from timetrial.engines.doctor import check
         from timetrial.engines.locate import installed, locate
 
-        chosen = [locate(name) for name in names] if names else [e for e in installed() if e.interpreter]
+        chosen = [locate(name) for name in names] if names else [e for e in installed() if e.interpreter or e.broken]
         results = [check(located) for located in chosen]
         if as_json:
             print_json(results)

@@ -30,7 +30,9 @@ def list_models(
             return
         entries = zoo.entries()
         if as_json:
-            print_json([{"name": e.name, "study": e.study, "summary": e.summary, "dataset": e.dataset} for e in entries])
+            print_json(
+                [{"name": e.name, "study": e.study, "summary": e.summary, "dataset": e.dataset} for e in entries]
+            )
             return
         for entry in entries:
             print(f"{entry.name:44} {entry.summary}")

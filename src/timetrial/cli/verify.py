@@ -12,7 +12,7 @@ from timetrial.cli.shared import FAILED, AsJson, console, explained, print_json
 
 if TYPE_CHECKING:
     from timetrial.engines.locate import Located
-    from timetrial.runner.gate import Judged
+    from timetrial.runner.gate import Gate, Judged
     from timetrial.spec.trial import Trial
 
 STAGES = ("activation", "output", "loss", "gradient", "step")

@@ -65,7 +65,9 @@ def remove(name: str, say: Say) -> tuple[str, ...]:
     asked, plan = _plan(name)
     folder = engines_home() / plan.folder
     if not os.path.lexists(folder):
-        raise EnvironmentFailed(f"{asked.name} has no environment in {folder}; `timetrial engines` lists what there is")
+        raise EnvironmentFailed(
+            f"{asked.name} has no environment in {folder}; `timetrial engines list` shows what there is"
+        )
     with _world(plan.folder), locked(folder, say):
         _remove_tree(folder)
     served = serves(plan.folder)

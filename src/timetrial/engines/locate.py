@@ -29,6 +29,7 @@ class Located:
     versions: dict[str, str]
     problem: str | None = None
     remedy: str | None = None
+    broken: bool = False  # there is an environment, and it cannot be used
 
     @property
     def name(self) -> str:
@@ -142,5 +143,6 @@ def _missing(asked: Asked, problem: str | None = None, remedy: str | None = None
     elif problem is None:
         main = FAMILIES[asked.engine.family].name
         problem = f"{asked.name} is neither in a {main} environment nor beside timetrial"
+    broken = remedy is not None and asked.engine.family is not None
     remedy = remedy or f"timetrial engines add {asked.name}"
-    return Located(asked.engine, asked.version, None, None, "missing", {}, problem, remedy)
+    return Located(asked.engine, asked.version, None, None, "missing", {}, problem, remedy, broken)

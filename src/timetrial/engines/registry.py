@@ -90,7 +90,7 @@ _FAMILIES = (
         (3, 11),
         1544,
     ),
-    Family("jax", {"jax": "jax", "keras": "keras", "numpy": "numpy"}, (3, 10), (3, 11), 692),
+    Family("jax", {"jax": "jax", "keras": "keras", "numpy": "numpy"}, (3, 10), (3, 11), 688),
 )
 
 _ENGINES = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import platform
 import re
@@ -105,14 +106,14 @@ def inventory(root: Path = Path("/"), nvidia_smi: str = "nvidia-smi") -> Machine
 
 
 def fingerprint(machine: Machine) -> str:
-    """A hash of what must be equal for times to be comparable. Memory is rounded to whole GiB, for the kernel keeps
-    a little that changes from version to version."""
+    """A hash of what must be equal for times to be comparable. Memory is rounded up to even GiB: the kernel keeps back
+    a little that changes from version to version, so what is seen lies somewhat below what is built in."""
     cpu, memory, kernel = machine.cpu, machine.memory.total, machine.software.kernel
     virtual = machine.virtualisation
     equal = {
         "cpu": cpu.model,
         "cores": [cpu.sockets, cpu.physical_cores, cpu.logical_cores],
-        "memory_gib": None if memory is None else round(memory / 2**30),
+        "memory_gib": None if memory is None else 2 * math.ceil(memory / 2**31),
         "gpus": None if machine.gpus is None else [[gpu.name, gpu.memory] for gpu in machine.gpus],
         "kernel": None if kernel is None else ".".join(kernel.split(".")[:2]),
         "virtualisation": [virtual.hypervisor, virtual.product, virtual.container],

@@ -90,5 +90,7 @@ def answer(rows: Sequence[Row]) -> str:
     if beaten:
         least, most = 1 / beaten[0].verdict.speedup.value, 1 / beaten[-1].verdict.speedup.value  # type: ignore[union-attr]
         span = f"{least:.2f}x" if len(beaten) == 1 else f"{least:.2f}x to {most:.2f}x"
-        words += f"; {', '.join(row.engine for row in beaten)} {'takes' if len(beaten) == 1 else 'take'} {span} its time"
+        words += (
+            f"; {', '.join(row.engine for row in beaten)} {'takes' if len(beaten) == 1 else 'take'} {span} its time"
+        )
     return words + "."

@@ -161,7 +161,8 @@ class Campaign:
         }
 
     def _data(self, trial: Trial) -> Prepared:
-        key = digest(network_digest(trial.network), trial.recipe.model_dump(mode="json"), trial.dataset, trial.seed)
+        recipe = trial.recipe.model_dump(mode="json")
+        key = digest(network_digest(trial.network), recipe, trial.dataset, trial.seed, trial.samples)
         if key not in self._prepared:
             self._prepared[key] = prepare(
                 trial.dataset, trial.network, trial.recipe, trial.seed, self.folder / ".work" / "data", trial.samples

@@ -86,9 +86,7 @@ class Gate:
         """Only good proofs are kept on disk: a failure is always looked at again."""
         try:
             kept = json.loads((self.folder / "proofs" / f"{key}.json").read_text())
-            return Judged(
-                Outcome(kind="ok"), _proof_from(kept["checks"]), tuple(kept["differences"]), kept["versions"]
-            )
+            return Judged(Outcome(kind="ok"), _proof_from(kept["checks"]), tuple(kept["differences"]), kept["versions"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

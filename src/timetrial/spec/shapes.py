@@ -69,9 +69,7 @@ def slide(shape: Shape, window: Shape, stride: Shape, padding: str | Sides) -> t
     """Positions of a window that slides over (H, W), and the padding that it needs."""
     pads = resolve_pads(shape, window, stride, padding)
     positions = []
-    for size, (before, after), length, step, axis in zip(
-        shape, pads, window, stride, ("height", "width"), strict=True
-    ):
+    for size, (before, after), length, step, axis in zip(shape, pads, window, stride, ("height", "width"), strict=True):
         padded = size + before + after
         if padded < length:
             raise ShapeError(

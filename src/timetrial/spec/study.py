@@ -1,10 +1,10 @@
 """The study file: a question, its axes, what to leave out, how often and in what order to run.
 
-    study: widths
-    models: [libraries/mlp-2x25, "backends/cnn-softmax?filters=2"]
-    engines: [torch, jax]
-    vary: {recipe.batch: [32, 64]}
-    repeat: 5
+study: widths
+models: [libraries/mlp-2x25, "backends/cnn-softmax?filters=2"]
+engines: [torch, jax]
+vary: {recipe.batch: [32, 64]}
+repeat: 5
 """
 
 from __future__ import annotations

@@ -64,16 +64,12 @@ class Proof:
         return max(errors, default=float("nan"))
 
 
-def compare(
-    found: Arrays, reference: Arrays, start: Arrays, tolerance: Tolerance, adaptive: bool = False
-) -> Proof:
+def compare(found: Arrays, reference: Arrays, start: Arrays, tolerance: Tolerance, adaptive: bool = False) -> Proof:
     """`start` holds the weights before the steps. `adaptive`: the optimiser divides by the size of the gradient."""
     return Proof(tuple(_checks(found, reference, start, tolerance, adaptive)))
 
 
-def _checks(
-    found: Arrays, reference: Arrays, start: Arrays, tolerance: Tolerance, adaptive: bool
-) -> Iterator[Check]:
+def _checks(found: Arrays, reference: Arrays, start: Arrays, tolerance: Tolerance, adaptive: bool) -> Iterator[Check]:
     for key in _keys(reference, "activation/"):
         yield _check("activation", key, found, reference, tolerance.forward)
     yield _check("output", "output", found, reference, tolerance.forward)
@@ -96,9 +92,7 @@ def _largest(values: Array) -> float:
     return float(np.max(np.abs(values), initial=0.0))
 
 
-def _check(
-    stage: str, key: str, found: Arrays, reference: Arrays, tolerance: float, floor: float = 0.0
-) -> Check:
+def _check(stage: str, key: str, found: Arrays, reference: Arrays, tolerance: float, floor: float = 0.0) -> Check:
     name = key.partition("/")[2] or key
     if problem := _mismatch(key, found, reference):
         return Check(stage, name, float("inf"), tolerance, problem)
@@ -124,7 +118,7 @@ def _distance(values: Array, reference: Array, floor: float) -> float:
     peak = max(_largest(reference), floor)
     if norm == 0.0:
         return 0.0 if not difference.any() else float("inf")
-    return max(float(np.linalg.norm(difference)) / norm, _largest(difference) / peak / 10)
+    return float(max(np.linalg.norm(difference) / norm, _largest(difference) / peak / 10))
 
 
 @dataclass(frozen=True)
@@ -143,9 +137,7 @@ def _largest_change(reference: Arrays, start: Arrays) -> float:
     return max((_largest(reference["after/" + name] - start[name]) for name in trained), default=0.0)
 
 
-def _step(
-    key: str, found: Arrays, reference: Arrays, start: Arrays, tolerance: Tolerance, noise: Noise
-) -> Check:
+def _step(key: str, found: Arrays, reference: Arrays, start: Arrays, tolerance: Tolerance, noise: Noise) -> Check:
     name = key.partition("/")[2]
     if problem := _mismatch(key, found, reference):
         return Check("step", name, float("inf"), tolerance.steps, problem)

@@ -1,6 +1,7 @@
-"""One module an engine family. `load` is the only way to an adapter, so that a framework is imported only when asked."""
+"""One module an engine family. `load` is the only way to an adapter: a framework is imported only when asked."""
 
 import importlib
+import importlib.util
 
 ADAPTERS = {
     "reference": "reference:Reference",
@@ -14,10 +15,17 @@ ADAPTERS = {
 
 
 def load(engine, settings):
-    """The adapter of an engine, not yet imported (`adapter.start()` does that). `module:Class` names a foreign one."""
-    target = ADAPTERS.get(engine, engine)
-    if ":" not in target:
+    """The adapter of an engine, its framework not imported yet (`start()` does that).
+
+    `FILE.py:Class` names an adapter that does not come with Timetrial.
+    """
+    if ".py:" in engine:
+        path, name = engine.rsplit(":", 1)
+        spec = importlib.util.spec_from_file_location("foreign_adapter", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return getattr(module, name)(settings)
+    if engine not in ADAPTERS:
         raise KeyError("no adapter for the engine {!r}; known: {}".format(engine, ", ".join(sorted(ADAPTERS))))
-    module, name = target.split(":")
-    package = __name__ + "." + module if engine in ADAPTERS else module
-    return getattr(importlib.import_module(package), name)(settings)
+    module, name = ADAPTERS[engine].split(":")
+    return getattr(importlib.import_module(__name__ + "." + module), name)(settings)

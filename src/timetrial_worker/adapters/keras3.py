@@ -41,6 +41,8 @@ class Keras3(Adapter):
             )
         self.keras = keras
         self.floatx = "float64" if self.precision == "float64" else "float32"
+        if self.floatx == "float64":
+            _allow_double(keras)
         keras.config.set_floatx(self.floatx)
         keras.config.set_dtype_policy(POLICIES[self.precision])
         keras.config.set_image_data_format("channels_last")
@@ -268,6 +270,21 @@ class Keras3(Adapter):
     def _first_variable(self):
         variables = self._model.variables
         return variables[0].value if variables else None
+
+
+def _allow_double(keras):
+    """Off TensorFlow, Keras narrows every result of two doubles to single precision, whatever its floatx says.
+
+    That rule is a private table with no public switch: it is lifted here, and only where double precision was asked for.
+    """
+    try:
+        from keras.src.backend.common import dtypes
+
+        dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
+    except (ImportError, AttributeError):
+        pass
+    if keras.backend.result_type("float64", "float64") != "float64":
+        raise Unsupported("this Keras computes in single precision on {}: use float32".format(keras.backend.backend()))
 
 
 def _make_loss(keras, recipe):

@@ -16,6 +16,7 @@ class Builder(object):
     def __init__(self, keras):
         self.keras, self.layers = keras, keras.layers
         self.own = _own_layers(keras)
+        self.double = keras.config.floatx() == "float64"
         self._count = 0
 
     def __call__(self, node, inputs):
@@ -39,7 +40,7 @@ class Builder(object):
             "tanh": activations.tanh,
             "sigmoid": activations.sigmoid,
             "softmax": activations.softmax,
-            "gelu": lambda x: ops.gelu(x, approximate=False),
+            "gelu": self._gelu,
             "leaky_relu": lambda x: ops.leaky_relu(x, negative_slope=0.01),
             "hard_sigmoid": lambda x: ops.clip(0.2 * x + 0.5, 0.0, 1.0),
             "scaled_tanh": lambda x: 1.7159 * ops.tanh(x * (2.0 / 3.0)),
@@ -47,6 +48,12 @@ class Builder(object):
         if name not in functions:
             raise Unsupported("Keras has no activation {!r}: use one of {}".format(name, ", ".join(sorted(functions))))
         return functions[name]
+
+    def _gelu(self, x):
+        ops = self.keras.ops
+        if self.double:  # TensorFlow's own rounds its constant to single precision
+            return 0.5 * x * (1.0 + ops.erf(x * ops.convert_to_tensor(0.5**0.5, dtype=x.dtype)))
+        return ops.gelu(x, approximate=False)
 
 
 # --- layers of our own ----------------------------------------------------------------------------------------------
@@ -260,6 +267,9 @@ def _attention(kit, node, x):
     layer = kit.layers.MultiHeadAttention(
         attrs["heads"], node["shape"][-1] // attrs["heads"], use_bias=attrs["bias"], name=kit.name(node)
     )
+    if kit.double and hasattr(layer, "_inverse_sqrt_key_dim"):
+        # TensorFlow turns a plain Python number into single precision on its way to double.
+        layer._inverse_sqrt_key_dim = np.float64(layer._inverse_sqrt_key_dim)
     return layer(x, x, use_causal_mask=attrs["causal"]), layer
 
 

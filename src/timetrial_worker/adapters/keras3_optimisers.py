@@ -110,8 +110,9 @@ def _outer_epsilon_adam(keras, base):
         def update_step(self, gradient, variable, learning_rate):
             dtype, index = variable.dtype, self._get_variable_index(variable)
             gradient, step = ops.cast(gradient, dtype), ops.cast(self.iterations + 1, dtype)
-            root = ops.sqrt(1 - ops.power(ops.cast(self.beta_2, dtype), step))
-            pace = ops.cast(learning_rate, dtype) * root / (1 - ops.power(ops.cast(self.beta_1, dtype), step))
+            beta1, beta2 = (ops.convert_to_tensor(beta, dtype=dtype) for beta in (self.beta_1, self.beta_2))
+            root = ops.sqrt(1 - ops.power(beta2, step))
+            pace = ops.cast(learning_rate, dtype) * root / (1 - ops.power(beta1, step))
             first, second = self._momentums[index], self._velocities[index]
             self.assign_add(first, ops.multiply(ops.subtract(gradient, first), 1 - self.beta_1))
             self.assign_add(second, ops.multiply(ops.subtract(ops.square(gradient), second), 1 - self.beta_2))

@@ -157,10 +157,9 @@ class Torch(Adapter):
             self._set_training(True)
         x, y = batch
         self.optimiser.zero_grad(set_to_none=True)
-        loss = self._objective(x, y)
+        self._loss = loss = self._objective(x, y)
         loss.backward()
         self.optimiser.step()
-        self._loss = loss
 
     def predict(self, batch):
         if self.training:

@@ -36,6 +36,4 @@ class Conv2d(Layer):
             "bias": self.bias,
         }
         work = size[0] * size[1] * self.filters * taps * shape[2]
-        return Node(
-            name, "conv2d", (source,), (shape,), (*size, self.filters), attrs, tuple(parameters), work
-        )
+        return Node(name, "conv2d", (source,), (shape,), (*size, self.filters), attrs, tuple(parameters), work)

@@ -1,0 +1,108 @@
+"""What a run leaves. Raw values are kept; what was not measured is None, never zero."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from timetrial.spec.trial import Trial
+
+SCHEMA = 1
+
+Kind = Literal["ok", "unsupported", "missing", "oom", "timeout", "crash", "diverged", "wrong", "invalid", "skipped"]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Outcome(_Model):
+    kind: Kind
+    reason: str = ""
+    remedy: str = ""
+    exit: str = ""  # "exit 3", "signal SIGSEGV"
+    stderr: tuple[str, ...] = ()  # its last lines
+
+    @property
+    def ok(self) -> bool:
+        return self.kind == "ok"
+
+
+class Laps(_Model):
+    """Seconds a step, lap by lap, each lap of `steps` steps; the warm-up's single steps before them."""
+
+    seconds: tuple[float, ...]
+    steps: int
+    warmup: tuple[float, ...]
+    stable: bool
+
+
+class Effort(_Model):
+    """What the steady laps took of the machine, and what the loop itself cost a step."""
+
+    cpu_seconds: float
+    wall_seconds: float
+    threads: int | None
+    involuntary_switches: int
+    idle_step_seconds: float
+    clock_resolution: float
+
+    @property
+    def cores_used(self) -> float:
+        return self.cpu_seconds / self.wall_seconds if self.wall_seconds else 0.0
+
+
+class Training(_Model):
+    losses: tuple[float, ...]
+    epochs: int
+    accuracy: float | None = None
+    mse: float | None = None
+    mae: float | None = None
+    saved_bytes: int | None = None
+
+
+class Equivalence(_Model):
+    """The gate's answer for this trial: the worst error of each stage, relative to the float64 reference."""
+
+    passed: bool
+    forward: float | None
+    gradient: float | None
+    steps: float | None
+    failure: str = ""  # the first array that differs, and by how much
+    differences: tuple[str, ...] = ()  # named differences of the framework's definition that the reference followed
+
+
+class Record(_Model):
+    schema_version: int = SCHEMA
+    run: str
+    trial: str
+    study: str
+    block: int
+    cell: dict[str, Any]  # the trial's coordinates and sizes, flat, for queries
+    outcome: Outcome
+    phases: dict[str, float] = {}  # seconds
+    laps: Laps | None = None
+    effort: Effort | None = None
+    training: Training | None = None
+    equivalence: Equivalence | None = None
+    memory: dict[str, int] = {}  # bytes, by method
+    includes: str = ""  # the timed region in words
+    versions: dict[str, str] = {}
+    readback: dict[str, Any] = {}
+    machine: str = ""  # fingerprint; the inventory lies beside the records
+    hashes: dict[str, str] = {}
+    parent_cpu_share: float | None = None
+    started: str = ""
+    wall_seconds: float | None = None
+
+
+def describe_cell(trial: Trial) -> dict[str, Any]:
+    network = trial.network
+    return {
+        **trial.coordinates,
+        "network": network.name,
+        "parameters": network.parameter_count(trainable_only=True),
+        "parameters_all": network.parameter_count(),
+        "multiply_adds": network.multiply_adds,
+    }

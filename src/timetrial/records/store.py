@@ -1,0 +1,152 @@
+"""A folder of records: `FOLDER/STUDY/RUN.json`. Append-only, atomic, mergeable by copying.
+
+A record is written to a temporary name, flushed to the disk, and renamed: what is there under its name is whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from timetrial.records.record import SCHEMA, Record
+
+if TYPE_CHECKING:
+    import duckdb
+    import pandas
+
+
+class StoreError(RuntimeError):
+    """The folder cannot be written or read. Says where, why and what to do."""
+
+
+@dataclass(frozen=True)
+class Unreadable:
+    """A file among the records that is not one. It is left alone and named."""
+
+    path: Path
+    reason: str
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Whole or not at all, also when the machine stops in between."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise StoreError(_why(path, error)) from error
+
+
+def _why(path: Path, error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{path}: the disk is full; free some space and start the study again, it goes on where it was"
+    return f"{path}: cannot be written ({error.strerror or error}); what was measured before is kept"
+
+
+class Store:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, study: str, run: str) -> Path:
+        return self.folder / study / f"{run}.json"
+
+    def write(self, record: Record) -> Path:
+        path = self.path(record.study, record.run)
+        write_atomically(path, record.model_dump_json(exclude_defaults=True) + "\n")
+        return path
+
+    def keep_machine(self, fingerprint: str, inventory: dict[str, Any]) -> None:
+        path = self.folder / "machines" / f"{fingerprint}.json"
+        if not path.exists():
+            write_atomically(path, json.dumps(inventory, indent=1, default=str) + "\n")
+
+    def machine(self, fingerprint: str) -> dict[str, Any] | None:
+        path = self.folder / "machines" / f"{fingerprint}.json"
+        try:
+            content: dict[str, Any] = json.loads(path.read_text())
+        except (OSError, ValueError):
+            return None
+        return content
+
+    def scan(self, study: str | None = None) -> Iterator[Record | Unreadable]:
+        """Every record, in a fixed order, and every file that should be one and is not."""
+        for path in self._files(study):
+            try:
+                yield self._read(path)
+            except (ValueError, OSError) as error:
+                yield Unreadable(path, _reason(error))
+
+    def records(self, study: str | None = None) -> list[Record]:
+        return [item for item in self.scan(study) if isinstance(item, Record)]
+
+    def unreadable(self, study: str | None = None) -> list[Unreadable]:
+        return [item for item in self.scan(study) if isinstance(item, Unreadable)]
+
+    def runs(self, study: str) -> dict[str, Record]:
+        return {record.run: record for record in self.records(study)}
+
+    def studies(self) -> list[str]:
+        if not self.folder.is_dir():
+            return []
+        return sorted(p.name for p in self.folder.iterdir() if p.is_dir() and p.name != "machines")
+
+    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """SQL over the view `runs`, one row a record: `SELECT cell.engine, median(…) FROM runs GROUP BY ALL`."""
+        import duckdb
+
+        connection = duckdb.connect()
+        paths = [str(path) for path in self._files(None) if _looks_like_one(path)]
+        if not paths:
+            raise StoreError(f"{self.folder}: there are no records to query yet")
+        connection.execute(
+            "CREATE TABLE runs AS SELECT * FROM read_json(?, union_by_name = true, sample_size = -1)", [paths]
+        )
+        return connection.sql(sql)
+
+    def frame(self, study: str | None = None) -> pandas.DataFrame:
+        """One row a run, nested fields flattened with dots."""
+        import pandas
+
+        return pandas.json_normalize([record.model_dump(mode="json") for record in self.records(study)])
+
+    def _files(self, study: str | None) -> list[Path]:
+        folders = [study] if study else self.studies()
+        return [path for name in folders for path in sorted((self.folder / name).glob("*.json"))]
+
+    @staticmethod
+    def _read(path: Path) -> Record:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or "run" not in content or "cell" not in content:
+            raise ValueError("not a record of a run")
+        if content.get("schema_version", SCHEMA) > SCHEMA:
+            raise ValueError("written by a newer version of timetrial; update this one to read it")
+        return Record.model_validate(content)
+
+
+def _looks_like_one(path: Path) -> bool:
+    try:
+        return isinstance(Store._read(path), Record)
+    except (ValueError, OSError):
+        return False
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return "not whole JSON: half written or damaged"
+    if isinstance(error, UnicodeDecodeError):
+        return "not text"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if type(error) is ValueError:
+        return str(error)
+    return "not a record of this version"

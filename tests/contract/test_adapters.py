@@ -1,0 +1,65 @@
+"""The contract: every adapter agrees with the reference on every case, layer by layer, gradient by gradient.
+
+One process an engine runs all cases; each case is a test of its own. In float64 the tolerance is 1e-9: what passes
+there is the same function, not a similar one. In float32 the same cases show that the engine's usual kernels agree.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import engines
+from tests.contract.cases import ALL, Case
+from tests.contract.prepare import Workbench
+from timetrial_worker import adapters
+
+pytestmark = pytest.mark.engines
+ROOT: list[Path] = []
+
+RUNS = [
+    *((engine, "float64", "step") for engine in engines.TODAY),
+    *((engine, "float32", "step") for engine in engines.TODAY),
+    *((engine, "float32", "fit") for engine in engines.TODAY if engine.startswith("keras-")),
+]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _root(tmp_path_factory: pytest.TempPathFactory) -> None:
+    ROOT[:] = [tmp_path_factory.mktemp("contract")]
+
+
+@cache
+def bench(engine: str, precision: str, loop: str) -> Workbench:
+    made = Workbench.make(ROOT[0] / f"{engine}-{precision}-{loop}", precision, loop)
+    located = engines.find(engine)
+    made.probe(engine, str(located.interpreter), **located.engine.backend_env)
+    return made
+
+
+@cache
+def reference(traits: str) -> Workbench:
+    source = Workbench.make(ROOT[0] / f"source-{abs(hash(traits))}")
+    made = source.with_traits(ROOT[0] / f"reference-{abs(hash(traits))}", json.loads(traits))
+    made.probe("reference")
+    return made
+
+
+def traits_of(engine: str) -> dict[str, Any]:
+    return dict(adapters.load(engine, {}).traits)
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+@pytest.mark.parametrize(("engine", "precision", "loop"), RUNS, ids=["-".join(run) for run in RUNS])
+def test_agrees_with_the_reference(engine: str, precision: str, loop: str, case: Case) -> None:
+    engines.find(engine)
+    made = bench(engine, precision, loop)
+    verdict = made.verdict(case.name, engine)
+    assert verdict["outcome"] == "ok", verdict.get("message")
+    proof = made.compare(case, engine, reference(json.dumps(traits_of(engine), sort_keys=True)))
+    assert proof.checks
+    assert proof.passed, proof.first_failure
