@@ -6,10 +6,13 @@ Started by its path, not with -m, so that nothing of the parent's packages is on
 import importlib.util
 import json
 import os
+import signal
 import sys
 import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+SET_PARENT_DEATH_SIGNAL = 1  # of prctl
 
 # What engines call it when the memory of the host or of a device is not enough.
 OUT_OF_MEMORY = ("out of memory", "resource_exhausted", "oom when allocating", "can't allocate memory", "bad_alloc")
@@ -52,7 +55,18 @@ def pin(cores):
         os.sched_setaffinity(0, cores)
 
 
+def end_with_parent():
+    """Where the kernel can do it (Linux): a parent that is killed takes its run along, which would else run on alone."""
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(SET_PARENT_DEATH_SIGNAL, int(signal.SIGKILL), 0, 0, 0)
+    except (ImportError, OSError, AttributeError):
+        pass
+
+
 def main(path, descriptor):
+    end_with_parent()
     become_a_package()
     with open(path) as file:
         job = json.load(file)

@@ -1,4 +1,4 @@
-"""The event protocol: one JSON object a line, on a pipe of its own, so that nothing printed to stdout can disturb it."""
+"""The event protocol: one JSON object a line, on a pipe of its own that nothing printed to stdout can disturb."""
 
 import json
 import os
@@ -11,9 +11,12 @@ class Wire(object):
         self._descriptor = descriptor
 
     def tell(self, event, **fields):
-        """Written whole and at once: what was told before a crash is not lost."""
-        line = json.dumps(dict(fields, event=event), separators=(",", ":"), default=_plain) + "\n"
-        data = line.encode("utf-8")
+        """Written whole and at once: what was told before a crash is not lost.
+
+        The line begins with an end of line: half a line that an engine wrote onto the pipe spoils no event.
+        """
+        line = json.dumps(dict(fields, event=event), separators=(",", ":"), default=_plain)
+        data = "\n{}\n".format(line).encode("utf-8")
         while data:
             data = data[os.write(self._descriptor, data) :]
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ import numpy as np
 
 from tests.contract.cases import ALL, Case
 from timetrial.runner.batches import proof_batches
+from timetrial.runner.surroundings import surroundings
+from timetrial.spec.placement import Placement
+from timetrial.spec.trial import Settings
 from timetrial.spec.weights import initial_weights
 from timetrial.stats.equivalence import TOLERANCES, Proof, compare
 
@@ -35,6 +39,10 @@ def write(folder: Path, case: Case, precision: str, loop: str) -> None:
         "steps": STEPS,
     }
     (place / "job.json").write_text(json.dumps(job))
+
+
+def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
+    return surroundings(Placement(), Settings(), extra)
 
 
 @dataclass(frozen=True)
@@ -63,11 +71,9 @@ class Workbench:
         return Workbench(folder, "float64")
 
     def probe(self, engine: str, interpreter: str = sys.executable, *cases: str, **environment: str) -> None:
-        keep = {k: v for k, v in os.environ.items() if k in ("PATH", "HOME", "LANG", "LD_LIBRARY_PATH")}
-        environment = {**keep, "OMP_NUM_THREADS": "1", "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
         subprocess.run(
             [interpreter, str(PROBE), engine, str(self.folder), *cases],
-            check=True, env=environment, stdin=subprocess.DEVNULL, timeout=900,
+            check=True, env=clean_environment(environment), stdin=subprocess.DEVNULL, timeout=900,
         )  # fmt: skip
 
     def found(self, case: str, engine: str) -> dict[str, np.ndarray[Any, Any]]:

@@ -21,26 +21,27 @@ from timetrial.report.summary import Group, Row
 from timetrial.stats.breakeven import Course, leaders
 
 Spec = dict[str, Any]
+Looks = Mapping[str, Look]
 ROW_HEIGHT = 30
 LOG_FROM = 8.0  # slowest over fastest: beyond it a common zero leaves the fast ones no room
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _POINTS_A_DECADE = 12
 
 
-def step_chart(group: Group) -> Spec | None:
+def step_chart(group: Group, look: Looks) -> Spec | None:
     """A dot for each process, the interval as a rule; what could not be measured has its line too."""
     measured = [row for row in group.rows if row.step]
-    return _spec(_steps(group), f"Time of a step by engine: {group.title}") if measured else None
+    return _spec(_steps(group, look), f"Time of a step by engine: {group.title}") if measured else None
 
 
-def _steps(group: Group) -> alt.LayerChart:
+def _steps(group: Group, look: Looks) -> alt.LayerChart:
     measured = [row for row in group.rows if row.step]
     all_times = [seconds for row in measured for seconds in _extent(row)]
     scale, unit = next(((s, u) for s, u in _UNITS if max(all_times) >= s), _UNITS[-1])
     log = max(all_times) / min(all_times) > LOG_FROM
     names = list(dict.fromkeys(row.engine for row in group.rows))
-    y = alt.Y("engine:N", sort=names, scale=alt.Scale(domain=names), title=None)
-    hue = _colour(names)
+    y = alt.Y("engine:N", sort=None, scale=alt.Scale(domain=names), title=None)
+    hue = _colour(names, look)
     axis = alt.Scale(type="log", nice=False, padding=12) if log else alt.Scale(zero=True, nice=True)
     title = f"time of a step in {unit}{', logarithmic' if log else ''}; less is better"
     ticks = alt.Axis(format="~g", tickCount=5) if log else alt.Axis(format="~r", tickCount=5)
@@ -51,7 +52,7 @@ def _steps(group: Group) -> alt.LayerChart:
     rules = _chart([_rule(row, scale) for row in measured])
     dots = _chart([dot for row in measured for dot in _dots(row, scale)])
     layers = [
-        rules.mark_rule(strokeWidth=9, opacity=0.4, strokeCap="round").encode(y=y, x=x("low"), x2="high", color=hue),
+        rules.mark_rule(strokeWidth=9, opacity=0.4).encode(y=y, x=x("low"), x2="high", color=hue),
         dots.mark_circle(size=42, opacity=0.75, stroke=None).encode(
             y=y, x=x("seconds"), color=hue, tooltip=["engine:N", "process:N", "step:N"]
         ),
@@ -119,7 +120,7 @@ def start_chart(group: Group, phases: Mapping[str, Phases]) -> Spec | None:
         _chart(data)
         .mark_bar(stroke="currentColor", strokeWidth=0.6)
         .encode(
-            y=alt.Y("engine:N", sort=names, scale=alt.Scale(domain=names), title=None),
+            y=alt.Y("engine:N", sort=None, scale=alt.Scale(domain=names), title=None),
             x=alt.X("seconds:Q", title="seconds; less is better", axis=alt.Axis(format="~r", tickCount=5)),
             color=alt.Color("phase:N", scale=alt.Scale(domain=titles, range=list(PHASE_COLOURS))),
             order=alt.Order("order:Q"),
@@ -129,13 +130,12 @@ def start_chart(group: Group, phases: Mapping[str, Phases]) -> Spec | None:
     return _spec(chart.properties(height=alt.Step(ROW_HEIGHT)), f"Time to get going by engine: {group.title}")
 
 
-def course_chart(group: Group, lines: Mapping[str, Course]) -> Spec | None:
+def course_chart(group: Group, lines: Mapping[str, Course], look: Looks) -> Spec | None:
     """Time since the start against steps, both logarithmic: where two lines cross, the slow start is paid for."""
     if len(lines) < 2:
         return None
     decades = _decades(lines)
     names = list(lines)
-    look = looks(names)
     dash = alt.Scale(domain=names, range=[list(look[name].dash) for name in names])
     # The points are worked out where they are drawn: a line is two numbers here.
     points = f"sequence({decades * _POINTS_A_DECADE + 1})"
@@ -151,8 +151,9 @@ def course_chart(group: Group, lines: Mapping[str, Course]) -> Spec | None:
                     axis=alt.Axis(format="~s", values=[10**i for i in range(decades + 1)])),
             y=alt.Y("seconds:Q", scale=alt.Scale(type="log", nice=False), title="seconds since the start, logarithmic",
                     axis=alt.Axis(format="~g", tickCount=5)),
-            color=_colour(names, legend=True),
-            strokeDash=alt.StrokeDash("engine:N", scale=dash, sort=names),
+            color=_colour(names, look, legend=True),
+            strokeDash=alt.StrokeDash("engine:N", scale=dash, sort=None),
+            tooltip=["engine:N"],
         )
     )  # fmt: skip
     return _spec(chart.properties(height=320), f"Time against number of steps by engine: {group.title}")
@@ -173,11 +174,11 @@ def write_picture(path: Path, groups: Sequence[Group]) -> None:
     kind = path.suffix.lower()
     if kind not in (".png", ".svg"):
         raise ValueError(f"{path}: a picture is a .png or a .svg; give it one of these endings")
-    charts = [
-        _steps(group).properties(width=560, title=group.title) for group in groups if any(r.step for r in group.rows)
-    ]
-    if not charts:
+    measured = [group for group in groups if any(row.step for row in group.rows)]
+    if not measured:
         raise ValueError(f"{path}: nothing was measured, so there is nothing to draw")
+    look = looks(row.engine for group in measured for row in group.rows)
+    charts = [_steps(group, look).properties(width=560, title=group.title) for group in measured]
     spec = alt.vconcat(*charts).resolve_scale(x="independent", y="independent", color="independent").to_dict()
     spec = _inked(spec, INK_OF_PICTURES) | {
         "config": chart_config(INK_OF_PICTURES, "sans-serif") | {"background": "white"}
@@ -217,10 +218,9 @@ def _chart(values: Sequence[Spec]) -> alt.Chart:
     return alt.Chart(alt.Data(values=list(values)))
 
 
-def _colour(names: Sequence[str], legend: bool = False) -> alt.Color:
-    look: Mapping[str, Look] = looks(names)
+def _colour(names: Sequence[str], look: Looks, legend: bool = False) -> alt.Color:
     scale = alt.Scale(domain=list(names), range=[look[name].colour for name in names])
-    return alt.Color("engine:N", scale=scale, sort=list(names), legend=alt.Legend() if legend else None)
+    return alt.Color("engine:N", scale=scale, sort=None, legend=alt.Legend() if legend else None)
 
 
 def _spec(chart: alt.Chart | alt.LayerChart, description: str) -> Spec:

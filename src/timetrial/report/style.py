@@ -40,10 +40,9 @@ def looks(engines: Iterable[str]) -> dict[str, Look]:
     bases = sorted({_base(name) for name in names} - _OF_ENGINES.keys())
     colours = _OF_ENGINES | {base: _OF_OTHERS[i % len(_OF_OTHERS)] for i, base in enumerate(bases)}
     found: dict[str, Look] = {}
-    for base in {_base(name) for name in names}:
-        variants = [name for name in names if _base(name) == base]
-        for i, name in enumerate(variants):
-            found[name] = Look(colours[base], _DASHES[i % len(_DASHES)])
+    for name in names:
+        variant = [other for other in names if _base(other) == _base(name)].index(name)
+        found[name] = Look(colours[_base(name)], _DASHES[variant % len(_DASHES)])
     return found
 
 

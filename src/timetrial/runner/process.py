@@ -12,7 +12,8 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+import uuid
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ WORKER = Path(__file__).resolve().parents[2] / "timetrial_worker" / "__main__.py
 LOOK_SECONDS = 0.25
 LEAVE_SECONDS = 5.0
 TAIL_LINES = 12
+LONGEST_LINE = 2**26  # more without an end of line is no event
+MARK = "TIMETRIAL_RUN"  # in the environment of the worker and all that it starts
 
 
 @dataclass(frozen=True)
@@ -60,12 +63,13 @@ def run(
     path = folder / "job.json"
     path.write_text(json.dumps(job))
     start, busy = time.monotonic(), time.process_time()
+    mark = uuid.uuid4().hex
     reader, writer = os.pipe()
     try:
         with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
             worker = subprocess.Popen(
                 [str(interpreter), str(WORKER), str(path), str(writer)],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=err, env=dict(variables), cwd=folder,
+                stdin=subprocess.DEVNULL, stdout=out, stderr=err, env={**variables, MARK: mark}, cwd=folder,
                 pass_fds=(writer,), start_new_session=True,
             )  # fmt: skip
     except OSError as error:
@@ -80,8 +84,8 @@ def run(
         patience = 0.0 if stopped else LEAVE_SECONDS
     finally:
         os.close(reader)
-        _end(worker, patience)
-    outcome = stopped or _judge(worker.returncode, events, folder / "stderr")
+        left = _end(worker, patience, mark)
+    outcome = stopped or _judge(worker.returncode if left else None, events, folder / "stderr")
     return Finished(outcome, events, time.monotonic() - start, time.process_time() - busy)
 
 
@@ -90,31 +94,59 @@ def _follow(
 ) -> tuple[list[Event], Outcome | None]:
     """Events until the worker closes its end, or the outcome for which it had to be stopped."""
     events: list[Event] = []
-    rest = b""
+    lines = _Lines()
     with selectors.DefaultSelector() as selector:
         selector.register(reader, selectors.EVENT_READ)
         while True:
-            if selector.select(LOOK_SECONDS):
+            heard = bool(selector.select(LOOK_SECONDS))
+            if heard:
                 chunk = os.read(reader, 65536)
                 if not chunk:
                     return events, None
-                *lines, rest = (rest + chunk).split(b"\n")
-                for event in filter(None, map(_parse, lines)):
+                for event in filter(None, map(_parse, lines.take(chunk))):
                     events.append(event)
                     listen(event)
-            elif worker.poll() is not None:
-                return events, None  # a child of the worker may hold the pipe open for ever
+            # A child of the worker may hold the pipe open for ever, and chatter on it.
+            if (not heard or _last(events) == "outcome") and worker.poll() is not None:
+                return events, None
             if stopped := _beyond(worker.pid, bounds, time.monotonic() - start, events):
                 return events, stopped
+
+
+class _Lines:
+    """Whole lines out of pieces. A line that does not end is dropped: it is rubbish, and could fill the memory."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def take(self, chunk: bytes) -> Iterator[bytes]:
+        first, *others = chunk.split(b"\n")
+        self._add(first)
+        for piece in others:
+            yield b"".join(self._pieces)
+            self._pieces, self._size = [], 0
+            self._add(piece)
+
+    def _add(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > LONGEST_LINE:
+            self._pieces.clear()
+        else:
+            self._pieces.append(piece)
 
 
 def _parse(line: bytes) -> Event | None:
     """Rubbish on the pipe is no event; the outcome then says that the worker left without a result."""
     try:
         event = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return event if isinstance(event, dict) and "event" in event else None
+
+
+def _last(events: list[Event]) -> str:
+    return str(events[-1]["event"]) if events else ""
 
 
 def _beyond(pid: int, bounds: Bounds, seconds: float, events: list[Event]) -> Outcome | None:
@@ -144,29 +176,65 @@ def tree_memory(pid: int) -> int:
         try:
             with open(f"/proc/{current}/statm") as file:
                 total += int(file.read().split()[1]) * page
-            with open(f"/proc/{current}/task/{current}/children") as file:
-                todo += map(int, file.read().split())
+            for task in os.listdir(f"/proc/{current}/task"):
+                with open(f"/proc/{current}/task/{task}/children") as file:
+                    todo += map(int, file.read().split())
         except (OSError, IndexError, ValueError):
             continue
     return total
 
 
-def _end(worker: subprocess.Popen[bytes], patience: float) -> None:
-    """The worker leads a process group of its own: nothing of it stays behind."""
-    with contextlib.suppress(subprocess.TimeoutExpired):
+def _end(worker: subprocess.Popen[bytes], patience: float, mark: str) -> bool:
+    """Wait for the worker's own end, then leave nothing of it behind. False: it had to be killed."""
+    try:
         worker.wait(timeout=patience)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(worker.pid, signal.SIGKILL)
-    worker.wait()
+        left = True
+    except subprocess.TimeoutExpired:
+        left = False
+    finally:  # a second Ctrl-C comes here too
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(worker.pid, signal.SIGKILL)
+        worker.wait()
+        _kill_marked(mark)
+    return left
 
 
-def _judge(code: int, events: list[Event], stderr: Path) -> Outcome:
-    """What the worker said of itself, else what its end says."""
+def _kill_marked(mark: str) -> None:
+    """What left the worker's process group still has the run's mark in its environment."""
+    for _ in range(10):  # one that is killed may just have started another
+        found = [pid for pid in _processes() if _has(pid, mark)]
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def _processes() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:  # a system without /proc: the process group has to do
+        return []
+
+
+def _has(pid: int, mark: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return mark.encode() in file.read()
+    except OSError:
+        return False
+
+
+def _judge(code: int | None, events: list[Event], stderr: Path) -> Outcome:
+    """What the worker said of itself, else what its end says; None where it did not come to an end."""
     tail = _tail(stderr)
     said = next((event for event in reversed(events) if event["event"] == "outcome"), None)
     if said is not None:
         kept = () if said["kind"] == "ok" else tail
         return Outcome(kind=said["kind"], reason=said["reason"], stderr=kept)
+    if code is None:
+        reason = f"closed its pipe and went on for {LEAVE_SECONDS:g} s without a result; it was stopped"
+        return Outcome(kind="crash", reason=reason, stderr=tail)
     if code < 0:
         name = _signal_name(-code)
         if -code == signal.SIGKILL:

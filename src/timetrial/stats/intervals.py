@@ -1,4 +1,7 @@
-"""Intervals over processes. A process is summed up by the median of its laps; processes are the sample, laps are not."""
+"""Intervals over processes.
+
+A process is summed up by the median of its laps: processes are the sample, laps are not.
+"""
 
 from __future__ import annotations
 

@@ -108,11 +108,11 @@ class Adapter(object):
         raise NotImplementedError
 
     def gradients(self, x, y):
-        """(loss, {parameter: gradient}) of one batch in training mode, without the weight-decay term. Changes nothing."""
+        """(loss, {parameter: gradient}) of one batch in training mode, without weight decay. Changes nothing."""
         raise NotImplementedError
 
     def readback(self):
-        """Settings as the framework itself reports them: dtype, device, threads, tf32, layout, compile, deterministic."""
+        """Settings as the framework itself reports them: dtype, device, threads, tf32, layout, compile, …"""
         return OrderedDict()
 
     def memory(self):

@@ -270,6 +270,9 @@ def _attention(kit, node, x):
     if kit.double and hasattr(layer, "_inverse_sqrt_key_dim"):
         # TensorFlow turns a plain Python number into single precision on its way to double.
         layer._inverse_sqrt_key_dim = np.float64(layer._inverse_sqrt_key_dim)
+    if kit.double and kit.keras.backend.backend() == "jax":
+        # JAX's fused attention works in single precision; the one that can show its scores does not.
+        return layer(x, x, use_causal_mask=attrs["causal"], return_attention_scores=True)[0], layer
     return layer(x, x, use_causal_mask=attrs["causal"]), layer
 
 

@@ -267,7 +267,8 @@ def _lrn(kit, node, own):
     if kit.kept == tf.float32:  # the kernel is for single precision only
 
         def call(mode, x):
-            return tf.cast(tf.nn.local_response_normalization(tf.cast(x, kit.kept), radius, bias, alpha, beta), kit.dtype)
+            y = tf.nn.local_response_normalization(tf.cast(x, kit.kept), radius, bias, alpha, beta)
+            return tf.cast(y, kit.dtype)
 
         return call
     channels = np.arange(node["shape"][-1])

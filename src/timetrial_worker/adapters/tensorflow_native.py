@@ -75,9 +75,8 @@ class TensorFlow(Adapter):
         tf = self.tf
         with tf.device(self.place_name):
             self.generator = tf.random.Generator.from_seed(self.settings.get("seed", 0), alg="philox")
-            self.kit = layers.Kit(
-                tf, self.precision, KEPT[self.precision], self.place_name != "/CPU:0", COMPILE[self.compile], self.generator
-            )
+            gpu, xla = self.place_name != "/CPU:0", COMPILE[self.compile]
+            self.kit = layers.Kit(tf, self.precision, KEPT[self.precision], gpu, xla, self.generator)
             self.variables = self._make_variables(network)
             self.trainable = OrderedDict((name, v) for name, v in self.variables.items() if v.trainable)
             self.nodes = [self._make_node(node) for node in network["nodes"]]

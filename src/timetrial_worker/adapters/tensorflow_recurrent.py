@@ -122,8 +122,9 @@ def _cudnn(kit, node, own, kind):
 
     def call(mode, x):
         start = tf.zeros([1, x.shape[0], units], kit.dtype)
+        cells = start if kind == "lstm" else tf.zeros([], kit.dtype)
         outputs, last = tf.raw_ops.CudnnRNNV3(
-            input=tf.transpose(x, [1, 0, 2]), input_h=start, input_c=start if kind == "lstm" else tf.zeros([], kit.dtype),
+            input=tf.transpose(x, [1, 0, 2]), input_h=start, input_c=cells,
             params=packed(kit, own, kind), sequence_lengths=tf.fill([x.shape[0]], steps), rnn_mode=kind,
             is_training=mode.training, time_major=True,
         )[:2]  # fmt: skip

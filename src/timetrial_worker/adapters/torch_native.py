@@ -211,7 +211,7 @@ class Torch(Adapter):
         self._set_training(True)
         kept = [(buffer, buffer.clone()) for buffer in self.model.buffers()]
         x, y = self.place(x, y)
-        devices = [self.target] if self.target.type == "cuda" else []
+        devices = [self.target.index] if self.target.type == "cuda" else []
         with torch.random.fork_rng(devices):  # the next step drops what it would have dropped anyway
             loss = self._objective(x, y)
             found = dict(zip(self.trainable, torch.autograd.grad(loss, self.trainable)))
@@ -242,10 +242,8 @@ class Torch(Adapter):
     def memory(self):
         if self.target.type != "cuda":
             return OrderedDict()
-        return OrderedDict([
-            ("live_peak", torch.cuda.max_memory_allocated(self.target)),
-            ("reserved_peak", torch.cuda.max_memory_reserved(self.target)),
-        ])
+        live, reserved = torch.cuda.max_memory_allocated(self.target), torch.cuda.max_memory_reserved(self.target)
+        return OrderedDict([("live_peak", live), ("reserved_peak", reserved)])
 
     def save(self, path):
         path = path if path.endswith(".pt") else path + ".pt"

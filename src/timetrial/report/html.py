@@ -1,0 +1,180 @@
+"""A study's report as one HTML file that needs no network: the question, the answer, the figures, the method.
+
+All text goes through the template's escaping, all data into scripts as JSON without any character that ends one, and
+the page's policy lets no script run but those written here.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
+
+from timetrial import __version__
+from timetrial.records.record import Record
+from timetrial.records.store import Store, write_atomically
+from timetrial.report import charts, notes, words
+from timetrial.report.crossings import crossings
+from timetrial.report.phases import PhaseTable, courses
+from timetrial.report.style import Look, chart_config, looks
+from timetrial.report.summary import GROUP_KEYS, Group
+from timetrial.report.tables import COLUMNS, Table, table
+
+_TITLED = ("model", "task", "batch", "placement", "dataset")  # what a group's title says already
+_FONT = "system-ui, sans-serif"
+
+
+@dataclass(frozen=True)
+class Figure:
+    id: str
+    spec: Mapping[str, Any]
+    caption: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Section:
+    id: str
+    title: str
+    answer: str
+    table: Table
+    figures: tuple[Figure, ...]
+
+
+def write_page(
+    path: Path, study: str, title: str, groups: Sequence[Group], records: Sequence[Record], folder: Path
+) -> None:
+    """`folder` is the store's: it holds the study's own folder and the machines' inventories."""
+    write_atomically(path, page(study, title, groups, records, folder))
+
+
+def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Record], folder: Path) -> str:
+    store = Store(folder)
+    sections = _sections(groups, records)
+    text = _environment().get_template("page.html.j2").render(
+        study=study,
+        title=title or study,
+        sections=sections,
+        columns=COLUMNS,
+        facts=_facts(study, records),
+        method=notes.method(records),
+        machines=_machines(store, records),
+        versions=notes.versions(records),
+        shortcomings=notes.shortcomings(groups, records, store.unreadable(study)),
+        folder=str(folder / study),
+        command=_command(study, folder, any(section.table.rows for section in sections)),
+        config=chart_config("currentColor", _FONT),
+        style=_own("page.css"),
+        program=_own("page.js"),
+        library=_library() if any(section.figures for section in sections) else "",
+        nothing=words.NOTHING,
+    )  # fmt: skip
+    return text
+
+
+def _environment() -> Environment:
+    found = Environment(
+        loader=PackageLoader("timetrial.report", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters["hash"] = _hash
+    return found
+
+
+def _hash(script: str) -> str:
+    """As a content security policy names a script: `sha256-…`."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _own(name: str) -> Markup:
+    """The package's own style or script: trusted, so not escaped."""
+    return Markup(files("timetrial.report").joinpath("templates", name).read_text(encoding="utf-8"))
+
+
+def _library() -> Markup:
+    """Vega-Embed with all it needs, once for all charts; in a function, so that its names stay its own."""
+    import vl_convert
+
+    return Markup("(function(){" + vl_convert.javascript_bundle(vl_version=charts.vega_lite()) + "})();")
+
+
+def _sections(groups: Sequence[Group], records: Sequence[Record]) -> list[Section]:
+    look = looks(row.engine for group in groups for row in group.rows)
+    phases = PhaseTable(records)
+    extra = _differing(groups)
+    return [
+        Section(
+            id=f"group-{i}",
+            title=", ".join([group.title, *(f"{name} {group.cell.get(name)}" for name in extra)]),
+            answer=words.answer(group.rows),
+            table=table(group),
+            figures=_figures(group, phases, look, i),
+        )
+        for i, group in enumerate(groups, 1)
+    ]
+
+
+def _differing(groups: Sequence[Group]) -> list[str]:
+    """What groups differ in beside what their titles say."""
+    names = [name for name in (*GROUP_KEYS, "machine") if name not in _TITLED]
+    return [name for name in names if len({str(group.cell.get(name)) for group in groups}) > 1]
+
+
+def _figures(group: Group, phases: PhaseTable, look: Mapping[str, Look], number: int) -> tuple[Figure, ...]:
+    measured = [row for row in group.rows if row.step]
+    starts = {row.engine: phases.of(group, row) for row in measured}
+    drawn = (
+        (
+            charts.step_chart(group, look),
+            "Time of a step. A dot is the median of one process, the line its estimate, the band the 95 % interval.",
+            (),
+        ),
+        (
+            charts.start_chart(group, starts),
+            "Time to get going: medians over the processes. The warm-up includes finding the length of a lap.",
+            (),
+        ),
+        (
+            charts.course_chart(group, courses(group.rows), look),
+            "Time from the start of the import: import, build and first step, then step after step at the median pace.",
+            tuple(crossings(group.rows)),
+        ),
+    )
+    return tuple(
+        Figure(f"chart-{number}-{i}", spec, caption, said)
+        for i, (spec, caption, said) in enumerate(drawn, 1)
+        if spec is not None
+    )
+
+
+def _facts(study: str, records: Sequence[Record]) -> list[str]:
+    runs = len(records)
+    failed = sum(not record.outcome.ok for record in records)
+    days = sorted({record.started[:10] for record in records if record.started})
+    when = [f"measured {days[0]}" + (f" to {days[-1]}" if len(days) > 1 else "")] if days else []
+    bad = f", {failed} of them not measured" if failed else ""
+    return [f"Study {study}", f"{runs} {'run' if runs == 1 else 'runs'}{bad}", *when, f"Timetrial {__version__}"]
+
+
+def _machines(store: Store, records: Sequence[Record]) -> list[tuple[str, notes.Pairs]]:
+    names = sorted({record.machine for record in records if record.machine})
+    return [(name, notes.machine_facts(store.machine(name))) for name in names]
+
+
+def _command(study: str, folder: Path, measured: bool) -> str:
+    wanted = "list_median(laps.seconds) AS step" if measured else "outcome.kind AS outcome"
+    quoted = study.replace("'", "''")
+    sql = f"SELECT cell.model, cell.engine, block, {wanted} FROM runs WHERE study = '{quoted}' ORDER BY ALL"
+    parts = ["timetrial", "show", study, "--records", str(folder), "--sql", sql]
+    return " ".join(shlex.quote(part) for part in parts)

@@ -1,0 +1,257 @@
+"""What a report says beside its figures: how they came about, on what, and where they fall short."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from timetrial.records.record import Record
+from timetrial.records.store import Unreadable
+from timetrial.report import words
+from timetrial.report.summary import Group
+
+Pairs = list[tuple[str, str]]
+
+
+def method(records: Sequence[Record]) -> Pairs:
+    """Name and explanation of each rule, with the figures that these records show."""
+    return [
+        *[("Timed region", text) for text in _timed(records)],
+        ("Repetition", _repetition(records)),
+        ("Order", "Randomised complete blocks: each block runs every cell once, in an order of its own."),
+        ("Warm-up", _warm_up()),
+        ("Equality", _equality(records)),
+        ("Threads", _threads()),
+        ("Interval", "A process counts as the median of its laps. The 95 % interval is Student's t on the logarithms of "
+         "the processes' values; ± is half its width, relative to the median step. With one process there is none."),
+        ("Verdict", "Slower or same are said where Welch's 95 % interval of the ratio lies outside or inside ±1 % of "
+         "equal; anything else is undecided. Each comparison stands for itself: of many, a few err by chance."),
+        *[("Harness", text) for text in [" ".join(_harness(records))] if text],
+    ]  # fmt: skip
+
+
+def _timed(records: Sequence[Record]) -> list[str]:
+    """The words that the records carry; where they differ, with the task they are for."""
+    found = {record.includes: str(record.cell.get("task", "")) for record in records if record.includes}
+    return [f"{task}: {text}" if len(found) > 1 else text for text, task in sorted(found.items())]
+
+
+def _repetition(records: Sequence[Record]) -> str:
+    profiles = ", ".join(sorted({str(record.cell.get("profile", words.NOTHING)) for record in records}))
+    blocks = len({record.block for record in records})
+    laps = [record.laps for record in records if record.laps]
+    text = f"Profile {profiles}: {_count(blocks, 'block')}, each run a fresh process of its own."
+    if laps:
+        text += f" {_span([len(lap.seconds) for lap in laps])} laps a process of {_span([lap.steps for lap in laps])} steps."
+    return text
+
+
+def _span(values: Sequence[int]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _warm_up() -> str:
+    from timetrial.runner.profiles import LapPlan
+
+    return (
+        f"Single steps until the medians of two windows of {LapPlan.window} differ by at most {100 * LapPlan.tolerance:g} %, "
+        "or the profile's time is up; then the laps are lengthened until the clock is exact enough. Not in the step time."
+    )
+
+
+def _equality(records: Sequence[Record]) -> str:
+    from timetrial.runner.gate import SAMPLES, STEPS
+    from timetrial.stats.equivalence import TOLERANCES
+
+    used = sorted({str(record.cell.get("precision")) for record in records} & TOLERANCES.keys())
+    limits = "; ".join(
+        f"{name}: outputs {_power(t.forward)}, gradients {_power(t.gradient)}, after {STEPS} steps {_power(t.steps)}"
+        for name, t in ((name, TOLERANCES[name]) for name in used)
+    )
+    return (
+        f"Before any time counts, each engine starts from the same weights and the same {SAMPLES} samples a batch, and "
+        "its outputs, loss, gradients and updates are held against a reference in float64. Largest relative error "
+        f"allowed{f', {limits}' if limits else ' depends on the precision'}. What fails is shown as wrong and not ranked."
+    )
+
+
+def _power(value: float) -> str:
+    """1e-4 as people write it."""
+    return f"{value:.0e}".replace("e-0", "e-")
+
+
+def _threads() -> str:
+    from timetrial.runner.campaign import THREAD_SLACK
+
+    return (
+        "Set by variables, by calls and by the cores given, then checked: a run that used more than "
+        f"{THREAD_SLACK:g} times the processor time of its threads is invalid."
+    )
+
+
+def _harness(records: Sequence[Record]) -> Iterator[str]:
+    shares = [
+        record.effort.idle_step_seconds / (sum(record.laps.seconds) / len(record.laps.seconds))
+        for record in records
+        if record.effort and record.laps
+    ]
+    if shares:
+        yield f"The measuring loop itself takes at most {100 * max(shares):.2g} % of a step (a step that does nothing)."
+    waiting = [record.parent_cpu_share for record in records if record.parent_cpu_share is not None]
+    if waiting:
+        yield f"The waiting parent used at most {100 * max(waiting):.2g} % of one core while an engine ran."
+
+
+def machine_facts(found: Mapping[str, Any] | None) -> Pairs:
+    """Of the inventory beside the records. What could not be read is '-'."""
+    if found is None:
+        return []
+    limits = _part(found, "limits")
+    facts = [
+        ("Processor", _text(_part(found, "cpu").get("model"))),
+        ("Cores", _cores(_part(found, "cpu"))),
+        ("Instruction sets", _listed(_part(found, "cpu").get("flags"))),
+        ("Memory", _bytes(_part(found, "memory").get("total"))),
+        ("GPUs", _gpus(found.get("gpus"))),
+        ("System", _text(_part(found, "software").get("os"))),
+        ("Kernel", _text(_part(found, "software").get("kernel"))),
+        ("C library", _text(_part(found, "software").get("libc"))),
+        ("Virtualisation", _virtual(_part(found, "virtualisation"))),
+        ("Load before the study", _load(found.get("load"))),
+    ]
+    if limits.get("cpus") is not None or limits.get("memory") is not None:
+        facts.append(("Limits", f"{_text(limits.get('cpus'))} cores, {_bytes(limits.get('memory'))}"))
+    return facts
+
+
+def _part(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = found.get(name)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return words.NOTHING if value in (None, "") else str(value)
+
+
+def _bytes(value: object) -> str:
+    return words.memory(int(value)) if isinstance(value, (int, float)) else words.NOTHING
+
+
+def _listed(values: object) -> str:
+    return ", ".join(map(str, values)) if isinstance(values, list) and values else words.NOTHING
+
+
+def _cores(cpu: Mapping[str, Any]) -> str:
+    allowed = cpu.get("allowed")
+    usable = len(allowed) if isinstance(allowed, list) else words.NOTHING
+    physical, logical = _text(cpu.get("physical_cores")), _text(cpu.get("logical_cores"))
+    return f"{physical} physical, {logical} logical, {usable} usable"
+
+
+def _gpus(gpus: object) -> str:
+    if not isinstance(gpus, list):
+        return words.NOTHING
+    named = [gpu for gpu in gpus if isinstance(gpu, Mapping)]
+    return "; ".join(
+        f"{_text(gpu.get('name'))}, {_bytes(gpu.get('memory'))}, driver {_text(gpu.get('driver'))}" for gpu in named
+    ) or "none"  # fmt: skip
+
+
+def _virtual(found: Mapping[str, Any]) -> str:
+    if found.get("hypervisor") is None and not found.get("container"):
+        return words.NOTHING
+    parts = ["virtual machine" if found.get("hypervisor") else "", str(found.get("container") or "")]
+    product = found.get("product")
+    return ", ".join([part for part in parts if part] + ([str(product)] if product else [])) or "none seen"
+
+
+def _load(load: object) -> str:
+    if not isinstance(load, list) or not load:
+        return words.NOTHING
+    return f"{load[0]} processes ready to run (mean of a minute)"
+
+
+def versions(records: Iterable[Record]) -> list[tuple[str, str]]:
+    """Packages by engine. More than one version of the same package is said as such."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for record in records:
+        for package, version in record.versions.items():
+            found.setdefault(str(record.cell.get("engine")), {}).setdefault(package, set()).add(version)
+    return [
+        (engine, ", ".join(f"{package} {' and '.join(sorted(seen))}" for package, seen in sorted(packages.items())))
+        for engine, packages in sorted(found.items())
+    ]
+
+
+def shortcomings(groups: Sequence[Group], records: Sequence[Record], unreadable: Sequence[Unreadable]) -> list[str]:
+    return [
+        *_unmeasured(groups),
+        *_thin(groups),
+        *_unstable(groups),
+        *_mixed(records),
+        *_stand_ins(records),
+        *[f"{item.path}: left out, {item.reason}." for item in unreadable],
+    ]
+
+
+def _unmeasured(groups: Sequence[Group]) -> Iterator[str]:
+    kinds: dict[str, dict[str, None]] = {}
+    for group in groups:
+        for row in group.rows:
+            if not row.step:
+                kinds.setdefault(row.outcome.kind, {})[row.engine] = None
+    for kind, engines in kinds.items():
+        yield f"Not measured everywhere ({kind}): {', '.join(engines)}. The reasons stand below the tables."
+    for group in groups:
+        for row in group.rows:
+            if row.step and not row.equivalence:
+                yield f"{row.engine} ({group.title}): that it computes the same function is not proved."
+
+
+def _thin(groups: Sequence[Group]) -> Iterator[str]:
+    for group in groups:
+        counts = {row.engine: row.step.processes for row in group.rows if row.step}
+        most = max(counts.values(), default=0)
+        for engine, count in counts.items():
+            if count == 1:
+                yield f"{engine} ({group.title}): one process only, so it has no interval and no verdict."
+            elif count < most:
+                yield f"{engine} ({group.title}): {count} processes where others have {most}."
+
+
+def _unstable(groups: Sequence[Group]) -> Iterator[str]:
+    for group in groups:
+        for row in group.rows:
+            if row.step and not row.stable:
+                yield f"{row.engine} ({group.title}): its steps had not settled when the time for warming up was over."
+
+
+def _mixed(records: Sequence[Record]) -> Iterator[str]:
+    """A cell whose runs were made with different software is a mean of different things."""
+    seen: dict[str, dict[str, set[str]]] = {}
+    for record in records:
+        if record.outcome.ok:
+            kept = seen.setdefault(str(record.cell.get("engine")), {})
+            for name, value in {**record.versions, "the adapter": record.hashes.get("adapter", "")}.items():
+                kept.setdefault(name, set()).add(value)
+    for engine, parts in sorted(seen.items()):
+        for name, values in parts.items():
+            if len(values) > 1:
+                yield f"{engine}: its runs were made with {len(values)} versions of {name}; measure again with --fresh."
+    machines = {record.machine for record in records if record.machine}
+    if len(machines) > 1:
+        yield f"The records come from {len(machines)} machines; times are compared within a machine only."
+
+
+def _stand_ins(records: Sequence[Record]) -> Iterator[str]:
+    names = sorted({str(record.cell.get("dataset", "")) for record in records})
+    synthetic = [name for name in names if name.partition(":")[0] == "synthetic"]
+    if synthetic:
+        yield f"The data are synthetic ({', '.join(synthetic)}): times hold, accuracy says nothing about real data."
+
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

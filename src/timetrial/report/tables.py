@@ -1,0 +1,100 @@
+"""The table of a group as cells: what is read, what is sorted by, and the small print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from timetrial.records.record import Equivalence
+from timetrial.report import words
+from timetrial.report.summary import Group, Row
+
+COLUMNS = (
+    ("engine", "text"), ("median step", "number"), ("processes", "number"), ("samples/s", "number"),
+    ("first step", "number"), ("import and build", "number"), ("peak memory", "number"), ("accuracy", "number"),
+    ("equality", "text"), ("against the fastest", "number"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cell:
+    text: str
+    key: str = ""  # sorted by; empty: last, whichever way
+    small: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()  # folded away
+    mark: str = ""  # class of the cell
+    note: int | None = None  # number of a footnote
+
+
+@dataclass(frozen=True)
+class Table:
+    rows: tuple[tuple[Cell, ...], ...]
+    footnotes: tuple[str, ...]
+    failures: tuple[Row, ...]
+
+
+def table(group: Group) -> Table:
+    measured = [row for row in group.rows if row.step]
+    methods = list(dict.fromkeys(row.memory_method for row in measured if row.memory is not None))
+    return Table(
+        rows=tuple(_cells(row, methods) for row in measured),
+        footnotes=tuple(f"Peak memory by the {method}; more is not worse." for method in methods),
+        failures=tuple(row for row in group.rows if not row.step),
+    )
+
+
+def _cells(row: Row, methods: Sequence[str]) -> tuple[Cell, ...]:
+    assert row.step is not None
+    return (
+        Cell(row.engine, row.engine, (row.version,) if row.version else ()),
+        _number(words.timing(row.step), row.step.value),
+        _number(str(row.step.processes), row.step.processes),
+        _number(words.rate(row.samples_per_second), row.samples_per_second),
+        _number(words.duration(row.first_step), row.first_step),
+        _number(words.duration(row.start), row.start),
+        _memory(row, methods),
+        _score(row),
+        _equality(row.equivalence),
+        _verdict(row),
+    )
+
+
+def _number(text: str, value: float | None) -> Cell:
+    return Cell(text, "" if value is None else repr(float(value)), mark="number")
+
+
+def _memory(row: Row, methods: Sequence[str]) -> Cell:
+    if row.memory is None:
+        return Cell(words.NOTHING, mark="number")
+    return Cell(words.memory(row.memory), repr(float(row.memory)), mark="number", note=methods.index(row.memory_method) + 1)
+
+
+def _score(row: Row) -> Cell:
+    if row.accuracy is None and row.error is not None:
+        return _number(f"mse {words.figures(row.error)}", row.error)
+    return _number(words.percent(row.accuracy), row.accuracy)
+
+
+def _equality(found: Equivalence | None) -> Cell:
+    if found is None:
+        return Cell(words.NOTHING)
+    stages = (("outputs", found.forward), ("gradients", found.gradient), ("after steps", found.steps))
+    return Cell(
+        "proved" if found.passed else "WRONG",
+        "proved" if found.passed else "wrong",
+        small=tuple(f"{name} {words.NOTHING if error is None else f'{error:.1e}'}" for name, error in stages),
+        more=found.differences,
+        mark="good" if found.passed else "bad",
+    )
+
+
+def _verdict(row: Row) -> Cell:
+    text = words.versus(row.verdict, row.fastest)
+    if row.fastest:
+        return Cell(text, "1.0", mark="good")
+    if row.verdict is None:
+        return Cell(text)
+    ratio = row.verdict.speedup
+    bounds = (ratio.low, ratio.high)
+    small = () if None in bounds else (f"95 % interval {1 / (ratio.high or 1):.2f}x to {1 / (ratio.low or 1):.2f}x",)
+    return Cell(text, repr(1 / ratio.value), small=small, mark=row.verdict.word)
