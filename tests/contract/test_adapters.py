@@ -23,8 +23,7 @@ ROOT: list[Path] = []
 
 RUNS = [
     *((engine, "float64", "step") for engine in engines.TODAY),
-    *((engine, "float32", "step") for engine in engines.TODAY),
-    *((engine, "float32", "fit") for engine in engines.TODAY if engine.startswith("keras-")),
+    *((engine, "float32", "fit" if engine.startswith("keras-") else "step") for engine in engines.TODAY),
 ]
 
 

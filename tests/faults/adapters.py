@@ -140,7 +140,7 @@ class ManyThreads(Honest):
 
     def start(self):
         os.sched_setaffinity(0, range(os.cpu_count()))
-        for _ in range(8):
+        for _ in range(24):
             threading.Thread(target=self.spin, daemon=True).start()
         return Honest.start(self)
 
@@ -149,6 +149,14 @@ class ManyThreads(Honest):
         block = bytes(2**20)
         while True:
             hashlib.sha256(block)  # works without Python's lock
+
+
+class TwoClocks(Honest):
+    """Its CPU clock runs as if three threads were at work all the time: for machines too busy to give it three."""
+
+    def start(self):
+        time.process_time = lambda: 3 * time.perf_counter()
+        return Honest.start(self)
 
 
 # --- answers that are no times ---------------------------------------------------------------------------------------

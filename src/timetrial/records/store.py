@@ -44,13 +44,15 @@ def write_atomically(path: Path, text: str) -> None:
         os.replace(temporary, path)
     except OSError as error:
         temporary.unlink(missing_ok=True)
-        raise StoreError(_why(path, error)) from error
+        raise cannot_write(path, error) from error
 
 
-def _why(path: Path, error: OSError) -> str:
+def cannot_write(path: Path, error: OSError) -> StoreError:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{path}: the disk is full; free some space and start the study again, it goes on where it was"
-    return f"{path}: cannot be written ({error.strerror or error}); what was measured before is kept"
+        return StoreError(
+            f"{path}: the disk is full; free some space and start the study again, it goes on where it was"
+        )
+    return StoreError(f"{path}: cannot be written ({error.strerror or error}); what was measured before is kept")
 
 
 class Store:

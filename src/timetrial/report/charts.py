@@ -1,4 +1,4 @@
-"""The charts of a group, as Vega-Lite. Data in, chart out; this module loads Altair, so it is only imported when needed.
+"""The charts of a group, as Vega-Lite. This module loads Altair, so it is only imported when it is needed.
 
 Names of engines come from outside: they are data and lists of a scale, never part of an expression.
 """
@@ -67,7 +67,7 @@ def _steps(group: Group, look: Looks) -> alt.LayerChart:
         layers.append(_chart(unmeasured).mark_text(align="left", fontStyle="italic", opacity=0.8).encode(
             y=y, x=alt.value(6), text="text:N"
         ))  # fmt: skip
-    return alt.layer(*layers).properties(height=alt.Step(ROW_HEIGHT))
+    return alt.LayerChart(layer=layers).properties(height=alt.Step(ROW_HEIGHT))
 
 
 def _extent(row: Row) -> list[float]:
@@ -215,12 +215,12 @@ def _write_bytes(path: Path, content: bytes) -> None:
 
 
 def _chart(values: Sequence[Spec]) -> alt.Chart:
-    return alt.Chart(alt.Data(values=list(values)))
+    return alt.Chart(alt.InlineData(values=list(values)))
 
 
 def _colour(names: Sequence[str], look: Looks, legend: bool = False) -> alt.Color:
     scale = alt.Scale(domain=list(names), range=[look[name].colour for name in names])
-    return alt.Color("engine:N", scale=scale, sort=None, legend=alt.Legend() if legend else None)
+    return alt.Color("engine:N", scale=scale, sort=None, legend=alt.Legend(symbolStrokeWidth=2.5) if legend else None)
 
 
 def _spec(chart: alt.Chart | alt.LayerChart, description: str) -> Spec:

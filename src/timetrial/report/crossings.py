@@ -28,7 +28,8 @@ def _lead(lines: Mapping[str, Course], rows: Mapping[str, Row]) -> str:
     text = f"{first} is ahead for fewer than {_steps(later[0][0])}"
     before = first
     for steps, engine in later:
-        doubt = "" if _told_apart(rows[engine], rows[before]) else f", not certainly: a step of {before} takes about as long"
+        sure = _told_apart(rows[engine], rows[before])
+        doubt = "" if sure else f", not certainly: a step of {before} takes about as long"
         text += f"; from {_steps(steps)} on ({words.duration(lines[engine].after(steps))}) it is {engine}{doubt}"
         before = engine
     return text + "."
@@ -47,7 +48,8 @@ def _overtaking(lines: Mapping[str, Course], rows: Mapping[str, Row]) -> list[st
             sure.append(f"{engine} from {_steps(steps)} on" if steps else f"{engine} from the start")
     said = [f"{quickest}, the quickest a step, is ahead of {'; of '.join(sure)}."] if sure else []
     if unsure:
-        said.append(f"A step of {' or '.join(unsure)} is not told apart from one of {quickest}: no number of steps is given.")
+        names = " or ".join(unsure)
+        said.append(f"A step of {names} is not told apart from one of {quickest}: no number of steps is given.")
     return said
 
 

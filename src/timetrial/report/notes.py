@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from timetrial.records.record import Record
@@ -21,10 +20,10 @@ def method(records: Sequence[Record]) -> Pairs:
         ("Repetition", _repetition(records)),
         ("Order", "Randomised complete blocks: each block runs every cell once, in an order of its own."),
         ("Warm-up", _warm_up()),
-        ("Equality", _equality(records)),
+        ("Equivalence", _equivalence(records)),
         ("Threads", _threads()),
-        ("Interval", "A process counts as the median of its laps. The 95 % interval is Student's t on the logarithms of "
-         "the processes' values; ± is half its width, relative to the median step. With one process there is none."),
+        ("Interval", "A process counts as the median of its laps. The 95 % interval is Student's t on the logarithms "
+         "of the processes' values; ± is half its width, relative to the step time. With one process there is none."),
         ("Verdict", "Slower or same are said where Welch's 95 % interval of the ratio lies outside or inside ±1 % of "
          "equal; anything else is undecided. Each comparison stands for itself: of many, a few err by chance."),
         *[("Harness", text) for text in [" ".join(_harness(records))] if text],
@@ -43,7 +42,8 @@ def _repetition(records: Sequence[Record]) -> str:
     laps = [record.laps for record in records if record.laps]
     text = f"Profile {profiles}: {_count(blocks, 'block')}, each run a fresh process of its own."
     if laps:
-        text += f" {_span([len(lap.seconds) for lap in laps])} laps a process of {_span([lap.steps for lap in laps])} steps."
+        number, length = [len(lap.seconds) for lap in laps], [lap.steps for lap in laps]
+        text += f" {_span(number)} laps a process, {_span(length)} steps a lap."
     return text
 
 
@@ -56,12 +56,13 @@ def _warm_up() -> str:
     from timetrial.runner.profiles import LapPlan
 
     return (
-        f"Single steps until the medians of two windows of {LapPlan.window} differ by at most {100 * LapPlan.tolerance:g} %, "
-        "or the profile's time is up; then the laps are lengthened until the clock is exact enough. Not in the step time."
+        f"Single steps until the medians of two windows of {LapPlan.window} differ by at most "
+        f"{100 * LapPlan.tolerance:g} %, or the profile's time is up; then laps are lengthened until the clock is "
+        "exact enough. None of it is in the step time."
     )
 
 
-def _equality(records: Sequence[Record]) -> str:
+def _equivalence(records: Sequence[Record]) -> str:
     from timetrial.runner.gate import SAMPLES, STEPS
     from timetrial.stats.equivalence import TOLERANCES
 
@@ -72,8 +73,8 @@ def _equality(records: Sequence[Record]) -> str:
     )
     return (
         f"Before any time counts, each engine starts from the same weights and the same {SAMPLES} samples a batch, and "
-        "its outputs, loss, gradients and updates are held against a reference in float64. Largest relative error "
-        f"allowed{f', {limits}' if limits else ' depends on the precision'}. What fails is shown as wrong and not ranked."
+        "its outputs, loss, gradients and updates are held against a reference in float64. "
+        f"{f'Largest relative errors allowed in {limits}. ' if limits else ''}What fails is shown as wrong, not ranked."
     )
 
 
@@ -247,10 +248,18 @@ def _mixed(records: Sequence[Record]) -> Iterator[str]:
 
 def _stand_ins(records: Sequence[Record]) -> Iterator[str]:
     names = sorted({str(record.cell.get("dataset", "")) for record in records})
-    synthetic = [name for name in names if name.partition(":")[0] == "synthetic"]
+    synthetic = [name for name in names if _is_synthetic(name)]
     if synthetic:
         yield f"The data are synthetic ({', '.join(synthetic)}): times hold, accuracy says nothing about real data."
 
+
+def _is_synthetic(dataset: str) -> bool:
+    from timetrial.data.registry import UnknownDataset, find
+
+    try:
+        return find(dataset).synthetic
+    except UnknownDataset:  # of another version: nothing is known about it
+        return False
 
 
 def _count(number: int, noun: str) -> str:

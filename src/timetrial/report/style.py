@@ -66,7 +66,7 @@ def chart_config(ink: str, font: str) -> dict[str, Any]:
             "gridOpacity": 0.15,
             "labelLimit": 150,
         },
-        "legend": {**text, "symbolStrokeWidth": 2.5, "labelLimit": 150, "columns": 2, "orient": "top", "title": None},
+        "legend": {**text, "labelLimit": 150, "columns": 2, "orient": "top", "title": None},
         "title": {"color": ink, "subtitleColor": ink, "anchor": "start", "fontSize": 14, "subtitleFontSize": 12},
         "text": {"color": ink, "fontSize": 12},
     }

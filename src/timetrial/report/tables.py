@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from timetrial.records.record import Equivalence
 from timetrial.report import words
 from timetrial.report.summary import Group, Row
 
+# Name, what it is sorted as, and the side that it stands on.
 COLUMNS = (
-    ("engine", "text"), ("median step", "number"), ("processes", "number"), ("samples/s", "number"),
-    ("first step", "number"), ("import and build", "number"), ("peak memory", "number"), ("accuracy", "number"),
-    ("equality", "text"), ("against the fastest", "number"),
+    ("engine", "text", "left"), ("median step", "number", "right"), ("processes", "number", "right"),
+    ("samples/s", "number", "right"), ("first step", "number", "right"), ("import and build", "number", "right"),
+    ("peak memory", "number", "right"), ("accuracy", "number", "right"), ("equivalence", "text", "left"),
+    ("against the fastest", "number", "left"),
 )  # fmt: skip
 
 
@@ -21,7 +23,7 @@ class Cell:
     text: str
     key: str = ""  # sorted by; empty: last, whichever way
     small: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()  # folded away
+    more: tuple[str, ...] = ()  # folded away under its first line
     mark: str = ""  # class of the cell
     note: int | None = None  # number of a footnote
 
@@ -54,19 +56,20 @@ def _cells(row: Row, methods: Sequence[str]) -> tuple[Cell, ...]:
         _number(words.duration(row.start), row.start),
         _memory(row, methods),
         _score(row),
-        _equality(row.equivalence),
+        _equivalence(row.equivalence),
         _verdict(row),
     )
 
 
 def _number(text: str, value: float | None) -> Cell:
-    return Cell(text, "" if value is None else repr(float(value)), mark="number")
+    return Cell(text, "" if value is None else repr(float(value)), mark="right")
 
 
 def _memory(row: Row, methods: Sequence[str]) -> Cell:
     if row.memory is None:
-        return Cell(words.NOTHING, mark="number")
-    return Cell(words.memory(row.memory), repr(float(row.memory)), mark="number", note=methods.index(row.memory_method) + 1)
+        return Cell(words.NOTHING, mark="right")
+    cell = _number(words.memory(row.memory), row.memory)
+    return replace(cell, note=methods.index(row.memory_method) + 1)
 
 
 def _score(row: Row) -> Cell:
@@ -75,15 +78,17 @@ def _score(row: Row) -> Cell:
     return _number(words.percent(row.accuracy), row.accuracy)
 
 
-def _equality(found: Equivalence | None) -> Cell:
+def _equivalence(found: Equivalence | None) -> Cell:
     if found is None:
         return Cell(words.NOTHING)
-    stages = (("outputs", found.forward), ("gradients", found.gradient), ("after steps", found.steps))
+    stages = (("outputs", found.forward), ("gradients", found.gradient), ("updates after steps", found.steps))
+    known = [error for _, error in stages if error is not None]
+    errors = [f"{name}: {words.NOTHING if error is None else f'{error:.1e}'}" for name, error in stages]
+    differences = [f"followed by the reference: {difference}" for difference in found.differences]
     return Cell(
         "proved" if found.passed else "WRONG",
         "proved" if found.passed else "wrong",
-        small=tuple(f"{name} {words.NOTHING if error is None else f'{error:.1e}'}" for name, error in stages),
-        more=found.differences,
+        more=(f"worst error {max(known):.1e}" if known else "errors", *errors, *differences),
         mark="good" if found.passed else "bad",
     )
 
@@ -95,6 +100,5 @@ def _verdict(row: Row) -> Cell:
     if row.verdict is None:
         return Cell(text)
     ratio = row.verdict.speedup
-    bounds = (ratio.low, ratio.high)
-    small = () if None in bounds else (f"95 % interval {1 / (ratio.high or 1):.2f}x to {1 / (ratio.low or 1):.2f}x",)
+    small = () if ratio.low is None or ratio.high is None else (f"{1 / ratio.high:.2f}x to {1 / ratio.low:.2f}x",)
     return Cell(text, repr(1 / ratio.value), small=small, mark=row.verdict.word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.data.prepare import Prepared, prepare
+from timetrial.data.samples import DataError
 from timetrial.engines.locate import Located, locate
 from timetrial.meters.hardware import Machine, TooFewCores, cores_for, fingerprint, inventory
 from timetrial.records.record import Effort, Laps, Outcome, Record, Training, describe_cell
@@ -104,7 +106,8 @@ class Campaign:
             return False
         located = self.locate(step.trial.engine)
         same_code = record.hashes.get("adapter") == adapter_digest(located.engine.adapter)
-        same_versions = not located.versions or record.versions == located.versions
+        # An engine may tell fewer versions than are known of its environment, or more.
+        same_versions = all(record.versions.get(name, have) == have for name, have in located.versions.items())
         return same_code and same_versions and record.machine == self.fingerprint
 
     def _bounds(self) -> Bounds:
@@ -124,6 +127,10 @@ class Campaign:
         except TooFewCores as error:
             outcome = Outcome(kind="unsupported", reason=str(error), remedy="leave this placement out on this machine")
             return self._record(step, located, Finished(outcome), None)
+        try:
+            self._data(step.trial)
+        except DataError as error:
+            return self._record(step, located, Finished(Outcome(kind="unsupported", reason=str(error))), None)
         judged = gate.judge(step.trial, located)
         listen(Notice("proved", step))
         finished = self._run(step, located, listen) if judged.outcome.ok else Finished(judged.outcome)
@@ -215,7 +222,7 @@ def threads_kept(finished: Finished, trial: Trial) -> Outcome:
     return Outcome(
         kind="invalid",
         reason=f"kept {used:.2f} cores busy where it was given {trial.placement.threads}",
-        remedy=f"compare it on placement cpu:{round(used)}, or find the thread pool that is not limited",
+        remedy=f"compare it on placement cpu:{math.ceil(used)}, or find the thread pool that is not limited",
     )
 
 

@@ -24,6 +24,7 @@ from timetrial.runner.work import (
     adapter_digest,
     base_job,
     digest,
+    kept_arrays,
     load_arrays,
     network_digest,
     save_arrays,
@@ -37,6 +38,10 @@ from timetrial.stats.equivalence import TOLERANCES, Proof, compare
 SAMPLES = 8  # in a proof batch: few, because the reference works in float64
 STEPS = 5
 ADAPTIVE = ("adam", "rmsprop")
+
+
+class NoReference(RuntimeError):
+    """There is nothing to hold the engine against."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,9 @@ class Gate:
         """Only good proofs are kept on disk: a failure is always looked at again."""
         try:
             kept = json.loads((self.folder / "proofs" / f"{key}.json").read_text())
-            return Judged(Outcome(kind="ok"), _proof_from(kept["checks"]), tuple(kept["differences"]), kept["versions"])
+            proof = _proof_from(kept["checks"])
+            judged = Judged(Outcome(kind="ok"), proof, tuple(kept["differences"]), kept["versions"])
+            return judged if proof.passed else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -98,7 +105,7 @@ class Gate:
         traits = dict(started.get("traits", {}))
         try:
             reference = self._reference(trial, traits)
-        except RuntimeError as error:
+        except NoReference as error:
             return Judged(Outcome(kind="crash", reason=str(error)))
         start = load_arrays(starting_weights(trial.network, trial.seed, self.folder))
         recipe = trial.recipe
@@ -132,7 +139,7 @@ class Gate:
         )
         finished, found = self._collect(plain, locate("reference"), recipe, traits)
         if found is None:
-            raise RuntimeError(f"the reference could not compute {trial.model}: {finished.outcome.reason}")
+            raise NoReference(f"the reference could not compute {trial.model}: {finished.outcome.reason}")
         save_arrays(path, found)
         return found
 
@@ -166,7 +173,7 @@ def _proof_recipe(trial: Trial) -> Recipe:
 def _batches(trial: Trial, recipe: Recipe, folder: Path) -> Path:
     key = digest(network_digest(trial.network), recipe.loss, recipe.labels, recipe.batch, trial.seed)
     path = folder / "batches" / f"{key}.npz"
-    return path if path.exists() else save_arrays(path, proof_batches(trial.network, recipe, STEPS, trial.seed))
+    return kept_arrays(path, lambda: proof_batches(trial.network, recipe, STEPS, trial.seed))
 
 
 def _verdict(proof: Proof) -> Outcome:

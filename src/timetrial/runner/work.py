@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from timetrial.engines.locate import Located
+from timetrial.records.store import cannot_write
 from timetrial.runner.process import WORKER
 from timetrial.spec.network import Network
 from timetrial.spec.recipe import Recipe
@@ -31,10 +32,14 @@ def save_arrays(path: Path, arrays: Mapping[str, Any]) -> Path:
     """Atomically: a file under its name is whole."""
     import numpy as np
 
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{os.getpid()}.{path.name}")
-    np.savez(temporary, **arrays)
-    os.replace(temporary, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(temporary, **arrays)
+        os.replace(temporary, path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise cannot_write(path, error) from error
     return path
 
 
@@ -45,22 +50,27 @@ def load_arrays(path: Path) -> dict[str, Any]:
     import numpy as np
 
     try:
-        with np.load(path) as arrays:
+        with open(path, "rb") as file, np.load(file) as arrays:
             return {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: damaged or cut short ({error}); delete it, it is made again") from None
 
 
-def starting_weights(network: Network, seed: int, folder: Path) -> Path:
-    """A damaged file is replaced: the weights depend on the network and the seed alone."""
-    path = folder / "weights" / f"{network_digest(network)}-{seed}.npz"
+def kept_arrays(path: Path, make: Callable[[], Mapping[str, Any]]) -> Path:
+    """The file with these arrays: made where it is not there, and again where it is damaged."""
     if path.exists():
         try:
             load_arrays(path)
             return path
         except ValueError:
             path.unlink()
-    return save_arrays(path, initial_weights(network, seed))
+    return save_arrays(path, make())
+
+
+def starting_weights(network: Network, seed: int, folder: Path) -> Path:
+    """They depend on the network and the seed alone."""
+    path = folder / "weights" / f"{network_digest(network)}-{seed}.npz"
+    return kept_arrays(path, lambda: initial_weights(network, seed))
 
 
 @cache
@@ -68,6 +78,9 @@ def adapter_digest(adapter: str) -> str:
     """Of the worker's own source: what was measured with other code is another measurement."""
     folder = WORKER.parent
     sources = sorted([*folder.glob("*.py"), *(folder / "adapters").glob("*.py")])
+    foreign = Path(adapter.rpartition(":")[0])  # FILE.py:Class
+    if foreign.suffix == ".py" and foreign.is_file():
+        sources.append(foreign)
     return digest(adapter, [(path.name, path.read_text(encoding="utf-8")) for path in sources])
 
 

@@ -1,4 +1,4 @@
-"""From how many steps on a slow start has paid for itself. Time after n steps is `start + n * step`: a straight line."""
+"""From how many steps on a slow start has paid for itself. Time after n steps is `start + n * step`."""
 
 from __future__ import annotations
 

@@ -52,19 +52,21 @@ LOSSES = {"binary_cross_entropy": _binary_cross_entropy, "cross_entropy": _cross
 
 
 # --- optimisers -----------------------------------------------------------------------------------------------------
-# Each returns its slots (arrays the size of the weight) and `update(w, g, slots, rates, count) -> (w, slots)`.
-# `rates` holds what a schedule changes, `count` is the number of this step, from 1; None where it is not kept.
+# Each returns the names of its slots (arrays the size of the weight, in tuples) and
+# `update(w, g, slots, rates, count) -> (w, slots)`.
+# `rates` is one array of what a schedule changes, (learning rate, momentum); `count` is the number of this step, from 1,
+# or None where it is not kept.
 
 
 def _sgd(recipe):
     nesterov = recipe["optimiser"]["nesterov"]
     if not (recipe["optimiser"]["momentum"] or recipe.get("momentum_schedule")):
-        return (), lambda w, g, slots, rates, count: (w - rates["rate"] * g, ())
+        return (), lambda w, g, slots, rates, count: (w - rates[0] * g, ())
 
     def update(w, g, slots, rates, count):
-        v = rates["momentum"] * slots[0] + g
-        move = g + rates["momentum"] * v if nesterov else v
-        return w - rates["rate"] * move, (v,)
+        v = rates[1] * slots[0] + g
+        move = g + rates[1] * v if nesterov else v
+        return w - rates[0] * move, (v,)
 
     return ("velocity",), update
 
@@ -81,7 +83,7 @@ def _adam(recipe):
     def update(w, g, slots, rates, count):
         m = beta1 * slots[0] + (1.0 - beta1) * g
         v = beta2 * slots[1] + (1.0 - beta2) * (g * g)
-        rate = rates["rate"] / correction(beta1, count)
+        rate = rates[0] / correction(beta1, count)
         scale = 1.0 / jnp.sqrt(correction(beta2, count))
         return w - rate * m / (jnp.sqrt(v) * scale + epsilon), (m, v)
 
@@ -95,7 +97,7 @@ def _rmsprop(recipe):
 
     def update(w, g, slots, rates, count):
         v = rho * slots[0] + (1.0 - rho) * (g * g)
-        return w - rates["rate"] * g / (jnp.sqrt(v) + epsilon), (v,)
+        return w - rates[0] * g / (jnp.sqrt(v) + epsilon), (v,)
 
     return ("second",), update
 
@@ -182,8 +184,8 @@ class Jax(Adapter):
         self._answer = jit(self._prediction)
         self._examine = jit(self._all_outputs)
         self._differentiate = jit(self._loss_and_gradients)
-        self._rates = {}
-        self.set_rate(self._recipe["rate"], self._recipe.get("momentum"))
+        self._momentum = self._recipe.get("momentum", 0.0)
+        self.set_rate(self._recipe["rate"])
         self.load(weights)
 
     # --- what is compiled -------------------------------------------------------------------------------------------
@@ -214,10 +216,14 @@ class Jax(Adapter):
         if "count" in state:
             state["count"] = state["count"] + 1
         decay, slots = self._recipe["weight_decay"], state["slots"]
-        state["params"], state["slots"] = {}, {}
+        # One dict a slot, not one tuple a weight: fewer containers to take apart and build again in each call.
+        state["params"], state["slots"] = {}, tuple({} for _ in slots)
         for name, w in params.items():
             g = gradients[name] + decay * w if decay else gradients[name]
-            state["params"][name], state["slots"][name] = self._update(w, g, slots[name], rates, state.get("count"))
+            own = tuple(slot[name] for slot in slots)
+            state["params"][name], own = self._update(w, g, own, rates, state.get("count"))
+            for slot, values in zip(state["slots"], own):
+                slot[name] = values
         return state, loss
 
     def _prediction(self, params, moving, x):
@@ -246,15 +252,33 @@ class Jax(Adapter):
         self._predicted = self._answer(state["params"], state["moving"], batch[0])
         return self._predicted
 
+    def run_steps(self, batches, first, count):
+        """As the base's loop, with the state in local names: it is what one would write by hand."""
+        train, rates, cycle = self._train, self._rates, len(batches)
+        state, loss = self._state, self._loss
+        try:
+            for i in range(first, first + count):
+                x, y = batches[i % cycle]
+                state, loss = train(state, x, y, rates)
+        finally:  # the arrays that went into a step are gone, so an interrupted loop must hand on the newest
+            self._state, self._loss = state, loss
+
+    def run_predictions(self, batches, first, count):
+        answer, cycle, output = self._answer, len(batches), None
+        params, moving = self._state["params"], self._state["moving"]
+        for i in range(first, first + count):
+            output = answer(params, moving, batches[i % cycle][0])
+        self._predicted = output
+        return output
+
     def sync(self):
         self._jax.block_until_ready((self._state, self._loss, self._predicted))
 
     def set_rate(self, rate, momentum=None):
-        """The rates are arrays, so a new value is no new program."""
-        changed = {"rate": rate}
-        if momentum is not None and "velocity" in self._slots:
-            changed["momentum"] = momentum
-        self._rates = dict(self._rates, **{name: self._put(self._stored.type(v)) for name, v in changed.items()})
+        """The rates are an array that the step is given, so a new value is no new program."""
+        if momentum is not None:
+            self._momentum = momentum
+        self._rates = self._put(np.array([rate, self._momentum], self._stored))
 
     # --- what the gate and the report read --------------------------------------------------------------------------
 
@@ -275,7 +299,7 @@ class Jax(Adapter):
         state = {
             "params": params,
             "moving": {name: held[name] for name in self._moving},
-            "slots": {name: tuple(np.zeros_like(w) for _ in self._slots) for name, w in params.items()},
+            "slots": tuple({name: np.zeros_like(w) for name, w in params.items()} for _ in self._slots),
         }
         if self._recipe["kind"] == "adam":
             state["count"] = np.zeros((), self._stored)
