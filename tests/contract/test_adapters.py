@@ -52,8 +52,13 @@ def traits_of(engine: str) -> dict[str, Any]:
     return dict(adapters.load(engine, {}).traits)
 
 
+def _together(run: tuple[str, str, str]) -> Any:
+    """One worker of a parallel test run gets all cases of an engine, because one process computes them all."""
+    return pytest.param(*run, id="-".join(run), marks=pytest.mark.xdist_group("-".join(run)))
+
+
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
-@pytest.mark.parametrize(("engine", "precision", "loop"), RUNS, ids=["-".join(run) for run in RUNS])
+@pytest.mark.parametrize(("engine", "precision", "loop"), [_together(run) for run in RUNS])
 def test_agrees_with_the_reference(engine: str, precision: str, loop: str, case: Case) -> None:
     engines.find(engine)
     made = bench(engine, precision, loop)

@@ -54,7 +54,7 @@ PROBE = """
       wrong: wrong, hostile: window.hostile === undefined ? null : window.hostile, dialogs: document.querySelectorAll("img").length,
       charts: Array.from(document.querySelectorAll(".chart")).map(function (place) {
         var svg = place.querySelector("svg");
-        return { id: place.id, width: svg ? svg.getBoundingClientRect().width : 0, label: svg ? svg.getAttribute("aria-label") || "" : "",
+        return { id: place.id, width: svg ? svg.getBoundingClientRect().width : 0, label: place.getAttribute("aria-label") || "",
                  marks: place.querySelectorAll(".mark-rule line, .mark-symbol path, .mark-rect path, .mark-line path").length, text: place.textContent };
       }),
       fetched: performance.getEntriesByType("resource").map(function (e) { return e.name; }),

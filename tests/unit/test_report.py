@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -222,11 +223,11 @@ def steps_of(records: list[Record]) -> dict[str, Any]:
 
 def test_a_dot_for_each_process_and_a_line_for_each_failure() -> None:
     spec = steps_of([*made.runs("jax", 1e-3), *made.runs("torch", 2e-3), made.missing()])
-    rules, dots, ticks, failures = spec["layer"]
-    assert [len(layer["data"]["values"]) for layer in (rules, dots, ticks, failures)] == [2, 6, 2, 1]
-    assert failures["data"]["values"] == [{"engine": "tensorflow", "text": "not measured: missing"}]
+    rules, dots, ticks, failures = (spec["datasets"][layer["data"]["name"]] for layer in spec["layer"])
+    assert (len(rules), len(dots), len(ticks)) == (2, 6, 2)
+    assert failures == [{"engine": "tensorflow", "text": "not measured: missing"}]
     assert spec["width"] == "container"
-    values = {value["engine"]: value for value in rules["data"]["values"]}
+    values = {value["engine"]: value for value in rules}
     assert values["torch"]["low"] < values["torch"]["value"] < values["torch"]["high"] and 1.9 < values["torch"]["value"] < 2.1
 
 
@@ -299,7 +300,7 @@ def test_the_page_stands_on_its_own(folder: Path) -> None:
 def test_headings_go_down_one_level_at_a_time(folder: Path) -> None:
     levels = [int(tag[1]) for tag, _ in shown(made.study(), folder).tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1 and levels.count(1) == 1
-    assert all(below - above <= 1 for above, below in zip(levels, levels[1:], strict=False))
+    assert all(below - above <= 1 for above, below in pairwise(levels))
 
 
 def test_hostile_strings_stay_text(folder: Path) -> None:
@@ -370,7 +371,7 @@ def test_the_query_that_the_page_shows_works(tmp_path: Path) -> None:
     for record in records:
         store.write(record)
     for kept in (records, [r for r in records if not r.outcome.ok]):
-        command = re.search(r"timetrial show made .*? ORDER BY ALL'", shown(kept, tmp_path).text)
+        command = re.search(r'timetrial show made .*? ORDER BY ALL"', shown(kept, tmp_path).text)
         assert command
         words = shlex.split(command[0])
         assert words[words.index("--records") + 1] == str(tmp_path)

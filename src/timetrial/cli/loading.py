@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -30,7 +31,7 @@ def open_study(name: str) -> Study:
         with resources.as_file(resources.files("timetrial.studies") / f"{name}.yaml") as path:
             return load_study(path)
     path = Path(name)
-    if not path.exists() and path.suffix not in (".yaml", ".yml"):
+    if not os.path.exists(path) and path.suffix not in (".yaml", ".yml"):
         raise BadRequest(f"there is no study '{name}': give a .yaml file or one of {', '.join(built_in_studies())}")
     return load_study(path)
 
@@ -64,5 +65,8 @@ def changed(study: Study, **changes: Any) -> Study:
     given = {key: value for key, value in changes.items() if value}
     if not given:
         return study
-    content = {**study.model_dump(mode="json", exclude_unset=True), **given}
-    return parse_study(content, "command line")
+    content = {key: getattr(study, key) for key in study.model_fields_set} | given
+    if "models" in given:  # these may be of the zoo or written out in the study
+        own = {network.name: network for network in study.networks if network.name in given["models"]}
+        content |= {"networks": list(own.values()), "models": [name for name in given["models"] if name not in own]}
+    return parse_study({key: value for key, value in content.items() if value != []}, "command line")

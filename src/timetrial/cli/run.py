@@ -32,13 +32,13 @@ def run(
     report: Report = None,
     as_json: AsJson = False,
 ) -> None:
-    """Carry out a study: every engine alone, proved equal first, in randomised blocks; resumes where it was.
+    r"""Carry out a study: every engine alone, proved equal first, in randomised blocks; resumes where it was.
 
     A study file names its question and its axes:
 
         study: widths
-        models: [libraries/mlp-2x25, libraries/mlp-2x200]
-        engines: [torch, jax]
+        models: \[libraries/mlp-2x25, libraries/mlp-2x200]
+        engines: \[torch, jax]
         repeat: 5
     """
     with explained():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,16 +44,25 @@ def say(message: str) -> None:
 
 
 def print_json(answer: Any) -> None:
-    print(json.dumps(answer, indent=1, default=_plain))
+    print(json.dumps(_plain(answer), indent=1, allow_nan=False))
 
 
 def _plain(value: Any) -> Any:
+    """What JSON knows. It has no NaN and no infinity: these are null."""
     from dataclasses import asdict, is_dataclass
 
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (str, int)):
+        return value
     if is_dataclass(value) and not isinstance(value, type):
-        return asdict(value)
+        return _plain(asdict(value))
     if hasattr(value, "model_dump"):
-        return value.model_dump(mode="json")
+        return _plain(value.model_dump(mode="json"))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
     return str(value)
 
 
@@ -79,8 +90,14 @@ def explained() -> Iterator[None]:
     except Exception as error:
         if debugging():
             raise
-        say(f"timetrial: {error if str(error) else type(error).__name__}")
+        say(f"timetrial: {_words(error)}")
         raise typer.Exit(_code(error)) from None
+
+
+def _words(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        return f"{error.filename or 'disk'}: the disk is full; free some space and give the same command again"
+    return str(error) or type(error).__name__
 
 
 def _code(error: Exception) -> int:

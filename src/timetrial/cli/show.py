@@ -30,11 +30,20 @@ def show(
 
         store = Store(records)
         if sql:
-            print(store.query(sql))
+            _query(store, sql)
         elif study is None:
             _list(store, as_json)
         else:
             _show(store, study, csv, report, as_json)
+
+
+def _query(store: Store, sql: str) -> None:
+    import duckdb
+
+    try:
+        print(store.query(sql))
+    except duckdb.Error as error:
+        raise BadRequest(f"the query cannot be answered: {error}") from None
 
 
 def _list(store: Store, as_json: bool) -> None:

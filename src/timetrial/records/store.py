@@ -5,6 +5,7 @@ A record is written to a temporary name, flushed to the disk, and renamed: what 
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import os
@@ -43,7 +44,8 @@ def write_atomically(path: Path, text: str) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise cannot_write(path, error) from error
 
 
@@ -100,7 +102,8 @@ class Store:
     def studies(self) -> list[str]:
         if not self.folder.is_dir():
             return []
-        return sorted(p.name for p in self.folder.iterdir() if p.is_dir() and p.name != "machines")
+        folders = (path.name for path in self.folder.iterdir() if path.is_dir())
+        return sorted(name for name in folders if name != "machines" and not name.startswith("."))
 
     def query(self, sql: str) -> duckdb.DuckDBPyRelation:
         """SQL over the view `runs`, one row a record: `SELECT cell.engine, median(…) FROM runs GROUP BY ALL`."""
@@ -127,10 +130,14 @@ class Store:
 
     @staticmethod
     def _read(path: Path) -> Record:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        try:
+            content = json.loads(path.read_text(encoding="utf-8"))
+        except RecursionError:
+            raise ValueError("not whole JSON: nested too deeply") from None
         if not isinstance(content, dict) or "run" not in content or "cell" not in content:
             raise ValueError("not a record of a run")
-        if content.get("schema_version", SCHEMA) > SCHEMA:
+        version = content.get("schema_version", SCHEMA)
+        if isinstance(version, int) and version > SCHEMA:
             raise ValueError("written by a newer version of timetrial; update this one to read it")
         return Record.model_validate(content)
 

@@ -5,6 +5,7 @@ Names of engines come from outside: they are data and lists of a scale, never pa
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -67,7 +68,7 @@ def _steps(group: Group, look: Looks) -> alt.LayerChart:
         layers.append(_chart(unmeasured).mark_text(align="left", fontStyle="italic", opacity=0.8).encode(
             y=y, x=alt.value(6), text="text:N"
         ))  # fmt: skip
-    return alt.LayerChart(layer=layers).properties(height=alt.Step(ROW_HEIGHT))
+    return alt.LayerChart(layer=layers).properties(height=ROW_HEIGHT * len(names))
 
 
 def _extent(row: Row) -> list[float]:
@@ -127,7 +128,7 @@ def start_chart(group: Group, phases: Mapping[str, Phases]) -> Spec | None:
             tooltip=["engine:N", "phase:N", "time:N"],
         )
     )
-    return _spec(chart.properties(height=alt.Step(ROW_HEIGHT)), f"Time to get going by engine: {group.title}")
+    return _spec(chart.properties(height=ROW_HEIGHT * len(names)), f"Time to get going by engine: {group.title}")
 
 
 def course_chart(group: Group, lines: Mapping[str, Course], look: Looks) -> Spec | None:
@@ -210,7 +211,8 @@ def _write_bytes(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
         os.replace(temporary, path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # the place may be no folder at all
+            temporary.unlink()
         raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 

@@ -182,5 +182,6 @@ def _command(study: str, folder: Path, measured: bool) -> str:
     wanted = "list_median(laps.seconds) AS step" if measured else "outcome.kind AS outcome"
     quoted = study.replace("'", "''")
     sql = f"SELECT cell.model, cell.engine, block, {wanted} FROM runs WHERE study = '{quoted}' ORDER BY ALL"
-    parts = ["timetrial", "show", study, "--records", str(folder), "--sql", sql]
-    return " ".join(shlex.quote(part) for part in parts)
+    # Easier to read in double quotes, where the shell leaves all of it as it is.
+    text = shlex.quote(sql) if set(sql) & set('"$`\\!') else f'"{sql}"'
+    return f"timetrial show {shlex.quote(study)} --records {shlex.quote(str(folder))} --sql {text}"

@@ -70,8 +70,8 @@ class Campaign:
     """One study on this machine. `todo` is what is left; `go` runs it and yields each record as it is written."""
 
     def __init__(self, study: Study, trials: Sequence[Trial], folder: Path, fresh: bool = False) -> None:
-        self.study, self.folder = study, folder
-        self.store = Store(folder)
+        self.study, self.folder = study, folder.absolute()  # a run works in a folder of its own
+        self.store = Store(self.folder)
         self.machine: Machine = inventory()
         self.fingerprint = fingerprint(self.machine)
         self.all_steps = steps(study, trials)

@@ -71,7 +71,7 @@ class Gate:
     """Judges trials; remembers what it proved under `folder`."""
 
     def __init__(self, folder: Path, machine: Machine, bounds: Bounds) -> None:
-        self.folder, self.machine, self.bounds = folder, machine, bounds
+        self.folder, self.machine, self.bounds = folder.absolute(), machine, bounds
         self._judged: dict[str, Judged] = {}
 
     def judge(self, trial: Trial, located: Located) -> Judged:

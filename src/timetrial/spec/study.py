@@ -14,31 +14,39 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
-from annotated_types import Gt, Len
+from annotated_types import Gt, Interval, Len
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from timetrial.spec.network import Network
 from timetrial.spec.placement import AnyPlacement, Placement
 from timetrial.spec.recipe import Recipe
-from timetrial.spec.shapes import Natural, Positive
+from timetrial.spec.shapes import Positive
 from timetrial.spec.trial import Settings, Task, Trial
 
-_UNITS = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600, "K": 2**10, "M": 2**20, "G": 2**30}
+RESERVED = "machines"  # beside the studies in a folder of records lie the inventories of machines
 
 
-def _quantity(value: Any) -> Any:
-    """`90`, `20m`, `1.5h` for times; `500M`, `8G` for memory."""
-    if isinstance(value, str) and (match := re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|K|M|G)?B?", value.strip())):
-        return float(match[1]) * _UNITS[match[2] or ""]
-    return value
+def _quantity(units: Mapping[str, int]) -> BeforeValidator:
+    """A number, or text with one of the units."""
+
+    def read(value: Any) -> Any:
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(\w*)", value.strip()) if isinstance(value, str) else None
+        return float(match[1]) * units[match[2]] if match and match[2] in units else value
+
+    return BeforeValidator(read)
 
 
-Seconds = Annotated[float, Gt(0), BeforeValidator(_quantity)]
-Bytes = Annotated[float, Gt(0), BeforeValidator(_quantity)]
+# `90`, `20m`, `1.5h`; `500M`, `8G`.
+Seconds = Annotated[float, Gt(0), _quantity({"": 1, "s": 1, "m": 60, "min": 60, "h": 3600})]
+Bytes = Annotated[
+    float, Gt(0), _quantity({"": 1, **{p + b: 2**n for p, n in (("K", 10), ("M", 20), ("G", 30)) for b in ("", "B")}})
+]
+Seed = Annotated[int, Interval(ge=0, lt=2**32)]  # what every engine's random generator takes
 Profile = Literal["quick", "normal", "publish"]
 Names = Annotated[tuple[str, ...], Len(min_length=1)]
 
@@ -76,7 +84,7 @@ class Study(_Model):
     repeat: Positive | None = None  # processes per cell; the profile's number unless given
     accuracy: bool = False  # train `recipe.epochs` from the start once per cell, and test
     profile: Profile = "normal"
-    seed: Natural = 1
+    seed: Seed = 1
     limits: Limits = Limits()
 
     @model_validator(mode="before")
@@ -92,9 +100,21 @@ class Study(_Model):
     def _has_something_to_run(self) -> Study:
         if not self.models and not self.networks:
             raise ValueError("name at least one model under `models`, or write one under `networks`")
+        if self.study == RESERVED:
+            raise ValueError(f"'{RESERVED}' is a folder of the records; give the study another name")
         for path in self.vary:
             if not re.fullmatch(r"(recipe|settings|model)(\.\w+)+", path):
                 raise ValueError(f"vary: '{path}' should start with recipe., settings. or model.")
+        return self
+
+    @model_validator(mode="after")
+    def _networks_can_be_told_apart(self) -> Study:
+        names = [network.name for network in self.networks]
+        for network in self.networks:
+            if names.count(network.name) > 1:
+                raise ValueError(f"networks: two are named '{network.name}'; names must differ")
+            if not network.layers:
+                raise ValueError(f"networks: '{network.name}' has no layers; write at least one")
         return self
 
 
@@ -108,13 +128,37 @@ def load_study(path: Path) -> Study:
     except UnicodeDecodeError:
         raise StudyError(f"{path}: is not a text file in UTF-8") from None
     try:
-        content = yaml.safe_load(text)
+        content = yaml.load(text, _loader())
+    except RecursionError:
+        raise StudyError(f"{path}: not valid YAML: nested too deeply") from None
+    except ValueError as error:  # of a date, for example, that is none
+        raise StudyError(f"{path}: not valid YAML: {error}") from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "cannot be parsed"
         raise StudyError(f"{path}{place}: not valid YAML: {problem}") from None
     return parse_study(content, str(path))
+
+
+@cache
+def _loader() -> Any:
+    """YAML's safe loader, but a key that is there twice is a mistake: one of the two would silently not count."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+            seen = set()
+            for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+                if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                    if key.value in seen:
+                        raise yaml.constructor.ConstructorError(
+                            None, None, f"'{key.value}' is there twice", key.start_mark
+                        )
+                    seen.add(key.value)
+            return super().construct_mapping(node, deep)
+
+    return Loader
 
 
 def parse_study(content: Any, place: str) -> Study:
@@ -190,6 +234,9 @@ def _workload(
     changes: Mapping[str, Any],
 ) -> Resolved:
     if model in own:
+        if options := _under(variation, "model"):
+            unknown = f"model.{next(iter(options))}"
+            raise StudyError(f"model '{model}' is written out in the study and has no options; leave out {unknown}")
         found = Resolved(own[model], Recipe())
     else:
         try:
@@ -213,7 +260,10 @@ def _replaced(part: M, changes: Mapping[str, Any], name: str) -> M:
         target = values
         *outer, last = path.split(".")
         for step in outer:
-            target = target.setdefault(step, {})
+            inner = target.get(step)
+            if not isinstance(inner, dict):
+                raise StudyError(f"{name}: '{step}' has no parts, so there is no '{path}'; give '{step}' whole")
+            target = inner
         replaces = isinstance(value, Mapping) and isinstance(target.get(last), dict)
         same_kind = replaces and value.get("kind", target[last].get("kind")) == target[last].get("kind")
         target[last] = {**target[last], **value} if same_kind else value
@@ -232,9 +282,10 @@ def _label(model: str, options: Mapping[str, Any]) -> str:
 
 def _matches(coordinates: Mapping[str, Any], rule: Mapping[str, Any]) -> bool:
     """A rule excludes a trial when all its keys match; values may be lists and may hold * and ?."""
-    for key, wanted in rule.items():
+    for key in rule:
         if key not in coordinates:
             raise StudyError(f"exclude: there is no '{key}'; use {', '.join(coordinates)}")
+    for key, wanted in rule.items():
         choices = wanted if isinstance(wanted, (list, tuple)) else [wanted]
         if not any(fnmatchcase(str(coordinates[key]), str(choice)) for choice in choices):
             return False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     n, mean = len(logs), float(logs.mean())
     if n < 2:
         return Interval(math.exp(mean), None, None, n)
-    half = _t(confidence, n - 1) * float(logs.std(ddof=1)) / math.sqrt(n)
+    half = float(t_quantile(confidence, n - 1)) * float(logs.std(ddof=1)) / math.sqrt(n)
     return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), n)
 
 
@@ -62,11 +63,12 @@ def ratio(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> R
     if va + vb == 0:
         return Ratio(math.exp(mean), math.exp(mean), math.exp(mean))
     freedom = (va + vb) ** 2 / (va**2 / (len(la) - 1) + vb**2 / (len(lb) - 1))
-    half = _t(confidence, freedom) * math.sqrt(va + vb)
+    half = float(t_quantile(confidence, freedom)) * math.sqrt(va + vb)
     return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
 
 
-def _t(confidence: float, freedom: float) -> float:
+def t_quantile(confidence: float, freedom: Any) -> Any:
+    """Half widths of Student's t in standard errors; of one number of degrees of freedom, or of an array of them."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, 0.5 + confidence / 2))
+    return stdtrit(freedom, 0.5 + confidence / 2)

@@ -9,8 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from timetrial.stats.intervals import Ratio, ratio
+from timetrial.stats.intervals import Ratio, ratio, t_quantile
 
+MOST = 1000  # further processes: what these would not decide is not worth the wait
 Word = Literal["faster", "slower", "same", "undecided"]
 
 
@@ -40,10 +41,10 @@ def verdict(a: Sequence[float], b: Sequence[float], floor: float = 0.01) -> Verd
 
 def _further(a: Sequence[float], b: Sequence[float], found: Ratio, margin: float) -> int:
     """Processes of each until the half width would reach the nearest border of the margin, at today's spread."""
-    distance = min(abs(math.log(found.value) - math.log(margin)), abs(math.log(found.value) + math.log(margin)))
-    spread = math.sqrt(float(np.var(np.log(a), ddof=1)) + float(np.var(np.log(b), ddof=1)))
-    have = min(len(a), len(b))
-    if distance == 0 or spread == 0:
-        return have
-    need = math.ceil((2 * spread / distance) ** 2)
-    return int(min(max(need - have, 1), 1000))
+    distance = abs(abs(math.log(found.value)) - math.log(margin))
+    more = np.arange(1, MOST + 1)
+    va = float(np.var(np.log(a), ddof=1)) / (len(a) + more)
+    vb = float(np.var(np.log(b), ddof=1)) / (len(b) + more)
+    freedom = (va + vb) ** 2 / (va**2 / (len(a) + more - 1) + vb**2 / (len(b) + more - 1))
+    enough = more[t_quantile(0.95, freedom) * np.sqrt(va + vb) < distance]
+    return int(enough[0]) if len(enough) else MOST

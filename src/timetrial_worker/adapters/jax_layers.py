@@ -72,8 +72,9 @@ def _activation(node):
 # --- dense, convolution, pooling ------------------------------------------------------------------------------------
 
 
-def _biased(x, weights):
-    return x + weights["bias"] if "bias" in weights else x
+def _biased(x, weights, role="bias"):
+    """A bias stays in the weights' own type: its gradient, a sum over all places, is then summed in that type too."""
+    return (x + weights[role]).astype(x.dtype) if role in weights else x
 
 
 def _dense(node):
@@ -243,7 +244,8 @@ def _recurrent(node, cell, states):
         x = inputs[0].swapaxes(0, 1)
         projected = x @ weights["kernel"]
         if "bias" in weights:
-            projected = projected + weights["bias"].reshape(-1, projected.shape[-1])[0]
+            bias = weights["bias"].reshape(-1, projected.shape[-1])[0]
+            projected = (projected + bias).astype(x.dtype)
         start = (jnp.zeros((x.shape[1], units), x.dtype),) * states
 
         def advance(state, step):
@@ -305,8 +307,7 @@ def _attention(node):
     scale = (width // heads) ** -0.5
 
     def linear(x, weights, part):
-        y = x @ weights[part + "_kernel"]
-        return y + weights[part + "_bias"] if part + "_bias" in weights else y
+        return _biased(x @ weights[part + "_kernel"], weights, part + "_bias")
 
     def apply(inputs, weights, run):
         x = inputs[0]

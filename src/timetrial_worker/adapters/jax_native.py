@@ -54,8 +54,8 @@ LOSSES = {"binary_cross_entropy": _binary_cross_entropy, "cross_entropy": _cross
 # --- optimisers -----------------------------------------------------------------------------------------------------
 # Each returns the names of its slots (arrays the size of the weight, in tuples) and
 # `update(w, g, slots, rates, count) -> (w, slots)`.
-# `rates` is one array of what a schedule changes, (learning rate, momentum); `count` is the number of this step, from 1,
-# or None where it is not kept.
+# `rates` is one array of what a schedule changes, (learning rate, momentum); `count` is the number of this step,
+# from 1, or None where it is not kept.
 
 
 def _sgd(recipe):
@@ -166,7 +166,7 @@ class Jax(Adapter):
             return self._jax.devices(kind)[int(index or 0)]
         except (RuntimeError, IndexError):
             message = "jax finds no device '{}': install jax with its CUDA plugin and a working driver, or choose cpu"
-            raise Unsupported(message.format(self.device))
+            raise Unsupported(message.format(self.device)) from None
 
     def build(self, network, recipe, weights):
         self._stored, self._computed = (np.dtype(self._jax.numpy.dtype(name)) for name in PRECISIONS[self.precision])
@@ -192,7 +192,7 @@ class Jax(Adapter):
 
     def _outputs(self, params, moving, x, run):
         if self._computed != self._stored:
-            params = {name: values.astype(self._computed) for name, values in params.items()}
+            params = {n: w.astype(self._computed) if w.ndim > 1 else w for n, w in params.items()}
         return self._forward(dict(moving, **params), x, run)
 
     def _loss_and_gradients(self, params, moving, x, y, key):

@@ -11,10 +11,11 @@ import numpy as np
 
 from .base import Adapter, Unsupported
 from .keras3_data import Reel
-from .keras3_layers import Builder
+from .keras3_model import allow_double, last_loss_model, make_loss, make_nodes, xla_threads
 from .keras3_optimisers import make as make_optimiser
 from .keras3_optimisers import set_momentum
 
+DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 POLICIES = {"float32": "float32", "float64": "float64", "bfloat16": "mixed_bfloat16"}
 
 
@@ -34,38 +35,31 @@ class Keras3(Adapter):
         import keras
 
         if keras.backend.backend() != self.backend:
-            raise Unsupported(
-                "Keras already runs on {} in this process: start {} in a fresh one".format(
-                    keras.backend.backend(), self.name
-                )
-            )
+            message = "Keras already runs on {} in this process: start {} in a fresh one"
+            raise Unsupported(message.format(keras.backend.backend(), self.name))
         self.keras = keras
         self.floatx = "float64" if self.precision == "float64" else "float32"
-        if self.floatx == "float64":
-            _allow_double(keras)
+        self._double_allowed = self.floatx == "float64" and allow_double(keras)
         keras.config.set_floatx(self.floatx)
-        keras.config.set_dtype_policy(POLICIES[self.precision])
         keras.config.set_image_data_format("channels_last")
         keras.utils.set_random_seed(self._seed())
         return OrderedDict([("keras", keras.__version__)] + versions)
 
     def _check_settings(self):
-        if self.precision not in POLICIES:
-            raise Unsupported(
-                "{} has no precision {!r}: use one of {}".format(self.name, self.precision, ", ".join(sorted(POLICIES)))
-            )
         self._compile_word = self.settings.get("compile") or "default"
-        if self._compile_word not in self.compile_words:
-            raise Unsupported(
-                "{} has no compile setting {!r}: use one of {}".format(
-                    self.name, self._compile_word, ", ".join(sorted(self.compile_words))
-                )
-            )
+        self._known(POLICIES, "precision", self.precision)
+        self._known(self.compile_words, "compile setting", self._compile_word)
+        self._known(("step", "fit"), "loop", self.settings.get("loop") or "step")
         kind, _, index = self.device.partition(":")
         if kind not in ("cpu", "cuda") or not (index or "0").isdigit():
             raise Unsupported("{} has no device {!r}: use cpu or cuda:0".format(self.name, self.device))
-        self._fit = self.settings.get("loop", "step") == "fit"
+        self._fit = self.settings.get("loop") == "fit"
         self._gpu = int(index or 0) if kind == "cuda" else None
+
+    def _known(self, words, kind, word):
+        if word not in words:
+            message = "{} has no {} {!r}: use one of {}"
+            raise Unsupported(message.format(self.name, kind, word, ", ".join(sorted(words))))
 
     def _seed(self):
         return int(self.settings.get("seed") or 0)
@@ -73,66 +67,30 @@ class Keras3(Adapter):
     def _pick(self, found):
         """The wanted one of the GPUs that the backend sees."""
         if self._gpu >= len(found):
-            raise Unsupported(
-                "{} sees {} GPUs, so there is no {}: use cpu, or a build of {} with CUDA and a driver that fits it".format(
-                    self.name, len(found), self.device, self.backend
-                )
-            )
+            message = "{} sees {} GPUs, so no {}: use cpu, or a build of {} with CUDA and a driver that fits it"
+            raise Unsupported(message.format(self.name, len(found), self.device, self.backend))
         return found[self._gpu]
 
     def build(self, network, recipe, weights):
         keras = self.keras
-        keras.backend.clear_session()
-        self._rate, self._momentum = float(recipe["optimiser"]["rate"]), recipe["optimiser"].get("momentum")
-        self._spec = network["input"]
-        nodes, inputs = self._make_nodes(network)
+        keras.backend.clear_session()  # it forgets the policy too
+        keras.config.set_dtype_policy(POLICIES[self.precision])
+        inputs, nodes, self._parameters = make_nodes(keras, network)
         output, head = nodes[network["output"]], network["head"]
-        self._model = self._model_class()(inputs, output)
+        self._model = (last_loss_model(keras) if self._fit else keras.Model)(inputs, output)
         self._inference = self._model
+        self._all_nodes, self._node_names = keras.Model(inputs, list(nodes.values())), list(nodes)
+        self._loss, self._optimiser = make_loss(keras, recipe), make_optimiser(keras, recipe)
+        options = self.compile_words[self._compile_word]
         if head != "identity":
             final = keras.layers.Activation(head, dtype=self.floatx, name="head")
             self._inference = keras.Model(inputs, final(output))
-        self._all_nodes = keras.Model(inputs, list(nodes.values()))
-        self._node_names = list(nodes)
-        self._loss = _make_loss(keras, recipe)
-        self._optimiser = make_optimiser(keras, recipe)
-        options = self.compile_words[self._compile_word]
-        if self._inference is not self._model:
             self._inference.compile(optimizer=None, **options)
         self._model.compile(optimizer=self._optimiser, loss=self._loss, **options)
         self._optimiser.build(self._model.trainable_variables)
         self._remember_fresh_state()
-        self._reel, self._last = Reel(), None
+        self._reel, self._inference_reel, self._last = Reel(), Reel(), None
         self.load(weights)
-
-    def _model_class(self):
-        """`fit` tells the mean loss of its batches only; this model keeps that of the last one too."""
-        if not self._fit:
-            return self.keras.Model
-
-        class LastLossModel(self.keras.Model):
-            def __init__(self, *args, **kwargs):
-                super(LastLossModel, self).__init__(*args, **kwargs)
-                self.last_loss = self.add_weight(shape=(), initializer="zeros", trainable=False, name="last_loss")
-
-            def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-                loss = super(LastLossModel, self).compute_loss(x, y, y_pred, sample_weight, training)
-                self.last_loss.assign(loss)
-                return loss
-
-        return LastLossModel
-
-    def _make_nodes(self, network):
-        spec, builder = network["input"], Builder(self.keras)
-        dtype = "int32" if spec["tokens"] else self.floatx
-        inputs = self.keras.Input(shape=tuple(spec["shape"]), dtype=dtype, name="input")
-        found, self._parameters = OrderedDict([("input", inputs)]), []
-        for node in network["nodes"]:
-            found[node["name"]], layer = builder(node, [found[name] for name in node["inputs"]])
-            if node["parameters"]:
-                self._parameters += _pair_up(node["parameters"], layer.weights)
-        del found["input"]
-        return found, inputs
 
     # --- work -------------------------------------------------------------------------------------------------------
 
@@ -170,9 +128,10 @@ class Keras3(Adapter):
     def run_predictions(self, batches, first, count):
         if not self._fit:
             return Adapter.run_predictions(self, batches, first, count)
-        for arrays in self._reel.cut(batches, first, count):
-            output = self._inference.predict(arrays[0], batch_size=self._reel.size, verbose=0)
-        return output[(len(output) - 1) // self._reel.size * self._reel.size :]
+        reel, output = self._inference_reel, None
+        for arrays in reel.cut(batches, first, count):
+            output = self._inference.predict(arrays[0], batch_size=reel.size, verbose=0)
+        return output[(len(output) - 1) // reel.size * reel.size :]
 
     def _fit_arrays(self, arrays, size):
         self._model.fit(arrays[0], arrays[1], batch_size=size, epochs=1, shuffle=False, verbose=0)
@@ -204,8 +163,8 @@ class Keras3(Adapter):
         self.keras.utils.set_random_seed(self._seed())
 
     def _remember_fresh_state(self):
-        """How to forget: step counts, rates and random states have a first value; the optimiser's moments start at zero."""
-        parameters = set(id(variable) for _, _, variable in self._parameters)
+        """How to forget: step counts, rates and random states have a first value; the optimiser's moments are zeros."""
+        parameters = {id(variable) for _, _, variable in self._parameters}
         others = [v for v in self._model.variables if id(v) not in parameters]
         small = [v for v in self._optimiser.variables if not len(v.shape)] + others
         moments = [v for v in self._optimiser.variables if len(v.shape)]
@@ -237,7 +196,8 @@ class Keras3(Adapter):
     def readback(self):
         keras, model = self.keras, self._model
         found = OrderedDict(
-            dtype=model.dtype_policy.name if hasattr(model, "dtype_policy") else keras.config.floatx(),
+            dtype=model.dtype_policy.name,
+            double_allowed=self._double_allowed,
             layout=keras.config.image_data_format(),
             backend=keras.backend.backend(),
             jit_compile=bool(model.jit_compile),
@@ -272,47 +232,6 @@ class Keras3(Adapter):
         return variables[0].value if variables else None
 
 
-def _allow_double(keras):
-    """Off TensorFlow, Keras narrows every result of two doubles to single precision, whatever its floatx says.
-
-    That rule is a private table with no public switch: it is lifted here, and only where double precision was asked for.
-    """
-    try:
-        from keras.src.backend.common import dtypes
-
-        dtypes.BIT64_TO_BIT32_DTYPE["float64"] = "float64"
-    except (ImportError, AttributeError):
-        pass
-    if keras.backend.result_type("float64", "float64") != "float64":
-        raise Unsupported("this Keras computes in single precision on {}: use float32".format(keras.backend.backend()))
-
-
-def _make_loss(keras, recipe):
-    losses = keras.losses
-    kind = recipe["loss"]
-    if kind == "cross_entropy":
-        one_hot = recipe["labels"] == "one_hot"
-        return (losses.CategoricalCrossentropy if one_hot else losses.SparseCategoricalCrossentropy)(from_logits=True)
-    if kind == "binary_cross_entropy":
-        return losses.BinaryCrossentropy(from_logits=True)
-    if kind in ("mse", "mae"):
-        return losses.MeanSquaredError() if kind == "mse" else losses.MeanAbsoluteError()
-    raise Unsupported("Keras has no loss {!r} here: use cross_entropy, binary_cross_entropy, mse or mae".format(kind))
-
-
-def _pair_up(parameters, variables):
-    """(canonical name, canonical shape, variable): Keras makes its variables in the language's order."""
-    pairs = [(p["name"], tuple(p["shape"]), variable) for p, variable in zip(parameters, variables)]
-    sizes = [(int(np.prod(shape)), int(np.prod(tuple(variable.shape)))) for _, shape, variable in pairs]
-    if len(parameters) != len(variables) or any(ours != theirs for ours, theirs in sizes):
-        raise Unsupported(
-            "this version of Keras keeps other variables than {}: use another version".format(
-                ", ".join(p["name"] for p in parameters)
-            )
-        )
-    return pairs
-
-
 class KerasTorch(Keras3):
     name = "keras-torch"
     backend = "torch"
@@ -320,6 +239,8 @@ class KerasTorch(Keras3):
 
     def _start_backend(self):
         os.environ["KERAS_TORCH_DEVICE"] = "cpu" if self._gpu is None else self.device
+        if self.settings.get("deterministic"):
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read once, when the device starts
         import torch
 
         self.torch = torch
@@ -358,10 +279,8 @@ class KerasTorch(Keras3):
     def memory(self):
         if self._gpu is None:
             return OrderedDict()
-        cuda = self.torch.cuda
-        return OrderedDict(
-            live_peak=cuda.max_memory_allocated(self._gpu), reserved_peak=cuda.max_memory_reserved(self._gpu)
-        )
+        cuda, gpu = self.torch.cuda, self._gpu
+        return OrderedDict(live_peak=cuda.max_memory_allocated(gpu), reserved_peak=cuda.max_memory_reserved(gpu))
 
 
 class KerasTensorFlow(Keras3):
@@ -427,19 +346,27 @@ class KerasJax(Keras3):
     compile_words = {"default": {}, "xla": {"jit_compile": True}, "eager": {"run_eagerly": True}}
 
     def _start_backend(self):
-        threads = self.settings.get("threads")
-        if threads:
-            os.environ.setdefault("NPROC", str(threads))  # the size of XLA's thread pool on a CPU; read once
+        self._set_environment()
         import jax
 
         self.jax = jax
         jax.config.update("jax_enable_x64", self.precision == "float64")
-        if self._gpu is None:
-            jax.config.update("jax_platforms", "cpu")
-        else:
+        jax.config.update("jax_default_matmul_precision", "tensorfloat32" if self.settings.get("tf32") else "highest")
+        if self._gpu is not None:
             jax.config.update("jax_default_device", self._pick(self._gpus()))
-            jax.config.update("jax_default_matmul_precision", "tensorfloat32" if self.settings.get("tf32") else "float32")
         return [("jax", jax.__version__)]
+
+    def _set_environment(self):
+        """What XLA reads only once, when it starts. The size of its thread pool on a CPU has two names."""
+        if self.settings.get("threads"):
+            os.environ["PJRT_NPROC"] = os.environ["NPROC"] = str(self.settings["threads"])
+        if self._gpu is None:
+            os.environ["JAX_PLATFORMS"] = "cpu"
+            return
+        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
+        flags = os.environ.get("XLA_FLAGS", "").split()
+        if self.settings.get("deterministic") and DETERMINISTIC not in flags:
+            os.environ["XLA_FLAGS"] = " ".join(flags + [DETERMINISTIC])
 
     def _gpus(self):
         try:
@@ -457,11 +384,11 @@ class KerasJax(Keras3):
     def _read_backend(self):
         first = self._first_variable()
         return OrderedDict(
-            device=str(list(first.devices())[0]) if first is not None else self.device,
-            threads=os.environ.get("NPROC"),
-            xla_flags=os.environ.get("XLA_FLAGS", ""),
+            device=str(next(iter(first.devices()))) if first is not None else self.device,
+            threads=xla_threads(),
             x64=bool(self.jax.config.jax_enable_x64),
             tf32=self.jax.config.jax_default_matmul_precision == "tensorfloat32",
+            deterministic=self._gpu is None or DETERMINISTIC in os.environ.get("XLA_FLAGS", "").split(),
         )
 
     def memory(self):

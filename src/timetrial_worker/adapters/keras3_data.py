@@ -4,10 +4,10 @@ import numpy as np
 
 
 class Reel(object):
-    """The last list of batches that was asked for, as whole arrays. `size` is the batch size that cuts them up again."""
+    """The last list of batches that was asked for, as whole arrays. `size` is the batch size that cuts them up."""
 
     def __init__(self):
-        self._batches, self._repeats = None, 0
+        self._batches, self._joined, self._arrays, self.size = None, 0, (), 0
 
     def cut(self, batches, first, count):
         """Arrays (x, y) for `count` batches from the `first`, round and round.
@@ -15,26 +15,26 @@ class Reel(object):
         One piece, but where the last batch is smaller: a piece then ends with it, as an epoch does.
         """
         self.size, cycle = len(batches[0][0]), len(batches)
+        start = first % cycle
         if count == 1:
-            return [batches[first % cycle]]
-        start, stop = first % cycle, first % cycle + count
+            return [batches[start]]
         if len(batches[-1][0]) != self.size:
-            return [self._view(batches, 1, *piece) for piece in _within_cycle(start, stop, cycle)]
-        if stop <= cycle:
-            return [self._view(batches, 1, start, stop)]
-        # Enough for every start, so that a later stretch makes no new copy.
-        return [self._view(batches, -(-(cycle - 1 + count) // cycle), start, stop)]
+            pieces, needed = list(_within_cycle(start, start + count, cycle)), cycle
+        else:
+            # Joined once for every start that may follow, so that no later lap pays for a copy.
+            aligned = cycle % count == 0 and start % count == 0
+            pieces, needed = [(start, start + count)], cycle if aligned else cycle - 1 + count
+        if self._batches is not batches or self._joined < needed:
+            self._join(batches, needed)
+        return [self._view(*piece) for piece in pieces]
 
-    def _view(self, batches, repeats, start, stop):
-        if self._batches is not batches or self._repeats < repeats:
-            self._join(batches, repeats)
+    def _join(self, batches, needed):
+        self._batches, self._joined = batches, needed
+        turns = [batches[i % len(batches)] for i in range(needed)]
+        self._arrays = [None if parts[0] is None else np.concatenate(parts) for parts in zip(*turns)]
+
+    def _view(self, start, stop):
         return [array if array is None else array[start * self.size : stop * self.size] for array in self._arrays]
-
-    def _join(self, batches, repeats):
-        self._batches, self._repeats = batches, repeats
-        self._arrays = [
-            None if parts[0] is None else np.concatenate(parts * repeats) for parts in map(list, zip(*batches))
-        ]
 
 
 def _within_cycle(start, stop, cycle):

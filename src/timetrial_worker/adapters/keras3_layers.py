@@ -32,7 +32,7 @@ class Builder(object):
         return "n{}_{}{}".format(self._count, re.sub(r"\W", "_", node["name"]), part)
 
     def function(self, name):
-        """An activation as Keras itself writes it, so that fused kernels recognise it, or as the language defines it."""
+        """As Keras itself writes it, so that fused kernels recognise it, or as the language defines it."""
         ops, activations = self.keras.ops, self.keras.activations
         functions = {
             "identity": activations.linear,

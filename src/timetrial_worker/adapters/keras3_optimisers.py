@@ -1,4 +1,4 @@
-"""The recipe's optimisers on Keras 3. Keras' own class where its formula is the recipe's, else a subclass with the same work.
+"""The recipe's optimisers on Keras 3: its own class where its formula is the recipe's, else a subclass.
 
 Keras updates one variable at a time in `update_step`; on torch it hands all of them to `_parallel_update_step`, which
 is why a formula that differs is written twice.
