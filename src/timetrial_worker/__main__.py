@@ -56,7 +56,7 @@ def pin(cores):
 
 
 def end_with_parent():
-    """Where the kernel can do it (Linux): a parent that is killed takes its run along, which would else run on alone."""
+    """Where the kernel can do it (Linux): a parent that is killed takes its run along."""
     try:
         import ctypes
 

@@ -4,6 +4,7 @@ The worker loads them by this file's path. Where a fault is to strike in the tim
 batches cycle: the equivalence gate hands over one at a time.
 """
 
+import contextlib
 import copy
 import ctypes
 import hashlib
@@ -120,10 +121,8 @@ class Rubbish(Honest):
 
     def in_the_laps(self):
         for name in os.listdir("/proc/self/fd"):
-            try:
+            with contextlib.suppress(OSError):
                 os.write(int(name), b'I0000 log {"event": 1 \xff\xfe [[[[ no end of line')
-            except OSError:
-                pass
 
 
 class LeavesChild(Honest):
@@ -239,5 +238,5 @@ class ForgetsLayer(Honest):
 
     def activations(self, x):
         found = Honest.activations(self, x)
-        del found["activation_1"]
+        del found[list(found)[1]]
         return found

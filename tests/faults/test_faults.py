@@ -144,7 +144,7 @@ def test_children_do_not_outlive_the_run(folder: Path) -> None:
 def test_more_threads_than_given_make_the_cell_invalid(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(profiles, "_PLANS", {"quick": replace(bench.TINY, seconds=0.6)})
     record = one(folder, "manythreads")
-    if not record.outcome.kind == "invalid" and (cores := cores_to_be_had()) < 1.5:
+    if record.outcome.kind != "invalid" and (cores := cores_to_be_had()) < 1.5:
         pytest.skip(f"needs two cores, and this machine gives {cores:.1f} just now")
     assert record.outcome.kind == "invalid", record.effort
     assert record.effort is not None
@@ -168,7 +168,7 @@ def cores_to_be_had() -> float:
 def test_more_cpu_time_than_one_thread_can_have_makes_the_cell_invalid(folder: Path) -> None:
     record = one(folder, "twoclocks")
     assert record.outcome.kind == "invalid"
-    assert record.outcome.reason.startswith("kept 3.0")
+    assert record.outcome.reason.startswith("kept 3.")
     assert record.laps is not None  # kept to be looked at, never ranked
 
 

@@ -313,10 +313,12 @@ def test_json_of_quick(call: Call) -> None:
 
 def test_json_of_verify_even_where_nothing_agrees(call: Call) -> None:
     """An error without bound is no number in JSON."""
-    result = call("verify", "-m", "backends/cnn-softmax", "-e", "honest", "-e", "forgetslayer", "--json")
+    result = call("verify", "-m", "quick/mlp", "-e", "honest", "-e", "forgetslayer", "--json")
     assert result.exit_code == 1, result.stderr
     good, bad = strict(result.stdout)
-    assert (good["outcome"]["kind"], bad["outcome"]["kind"]) in {("ok", "wrong"), ("ok", "crash")}
+    assert (good["outcome"]["kind"], bad["outcome"]["kind"]) == ("ok", "wrong")
+    (missing,) = [check for check in bad["checks"] if check["note"] == "missing"]
+    assert missing == {"stage": "activation", "name": "dense_1", "error": None, "tolerance": 1e-4, "note": "missing"}
     assert good["summary"]["passed"] is True
     assert {check["stage"] for check in good["checks"]} == {"activation", "output", "loss", "gradient", "step"}
     assert good["checks"][0]["error"] == 0.0
@@ -426,12 +428,16 @@ def imported(*words: str) -> set[str]:
 
 
 HEAVY = {"numpy", "pydantic", "scipy", "pandas", "duckdb", "altair", "yaml", "rich.table", "rich.progress", "psutil"}
-TYPERS_OWN = {"pydantic", "rich.table"}  # for a command's help and arguments, where they are installed
+DRAWING = {"rich.table"}  # Typer draws help with it
+TYPERS_OWN = DRAWING | {"pydantic"}  # newer ones read arguments with it where it is installed
 
 
-@pytest.mark.parametrize("words", [["--version"], ["--help"], ["run", "--help"], ["engines", "--help"]])
-def test_help_loads_nothing_heavy(words: list[str]) -> None:
-    assert imported(*words) & (HEAVY - TYPERS_OWN) == set()
+@pytest.mark.parametrize(
+    ("words", "allowed"),
+    [(["--version"], set()), (["--help"], DRAWING), (["run", "--help"], TYPERS_OWN), (["engines", "--help"], TYPERS_OWN)],
+)
+def test_help_loads_nothing_heavy(words: list[str], allowed: set[str]) -> None:
+    assert imported(*words) & HEAVY <= allowed
 
 
 def test_help_shows_the_example_whole(call: Call) -> None:

@@ -235,7 +235,7 @@ def pooled(laps: np.ndarray[Any, Any]) -> list[float]:
 
 def false_alarms(summary: Callable[[np.ndarray[Any, Any]], list[float]], sizes: tuple[int, int] = (5, 5)) -> float:
     draw = rng(7)
-    words = [verdict(*(summary(session(draw, 1.0, size)) for size in sizes)).word for _ in range(1500)]
+    words = [verdict(*(summary(session(draw, 1.0, size)) for size in sizes)).word for _ in range(800)]
     return (words.count("faster") + words.count("slower")) / len(words)
 
 

@@ -484,7 +484,7 @@ def test_scores(loss: str, predicted: Any, truth: Any, scores: dict[str, float])
 
 
 @pytest.fixture
-def pipe() -> Iterator[tuple[Wire, Callable[[], list[dict[str, Any]]]]]:
+def pipe() -> tuple[Wire, Callable[[], list[dict[str, Any]]]]:
     reader, writer = os.pipe()
 
     def heard() -> list[dict[str, Any]]:
@@ -492,7 +492,7 @@ def pipe() -> Iterator[tuple[Wire, Callable[[], list[dict[str, Any]]]]]:
         with os.fdopen(reader) as stream:
             return [json.loads(line) for line in stream.read().splitlines() if line]
 
-    yield Wire(writer), heard
+    return Wire(writer), heard
 
 
 def test_events_are_one_json_object_a_line(pipe: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from collections.abc import Mapping
@@ -195,7 +196,8 @@ def every(keys: dict[str, Any], exclude: list[Any]) -> list[Trial]:
     try:
         return expand(parse_study({"study": "s", **keys, "exclude": exclude}, "here"), Fixed())
     except StudyError as error:
-        assert "nothing is left" in str(error)
+        if "nothing is left" not in str(error):
+            raise
         return []
 
 
@@ -425,7 +427,6 @@ fuzz = st.recursive(
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(list(Study.model_fields)), fuzz, max_size=4))
 def test_whatever_a_study_says_it_is_read_or_refused_in_words(change: dict[str, Any]) -> None:
-    try:
+    """Nothing else may come out of it."""
+    with contextlib.suppress(StudyError):
         expand(parse_study({**LEAST, **change}, "here"), ZooResolver())
-    except StudyError as error:
-        assert str(error)

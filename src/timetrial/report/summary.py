@@ -14,7 +14,7 @@ from timetrial.stats.intervals import Interval, interval, process_value
 from timetrial.stats.verdicts import Verdict, verdict
 
 GROUP_KEYS = (
-    "model", "dataset", "batch", "task", "placement", "precision", "compile", "allocator", "tf32", "deterministic",
+    "model", "variant", "dataset", "batch", "task", "placement", "precision", "seed", "compile", "allocator", "tf32", "deterministic",
     "profile",
 )  # fmt: skip
 
@@ -54,7 +54,15 @@ class Group:
     @property
     def title(self) -> str:
         cell = self.cell
-        return f"{cell['model']}, {cell['task']}, batch {cell['batch']}, {cell['placement']}, {cell['dataset']}"
+        parts = [
+            cell["model"],
+            cell.get("variant"),
+            cell["task"],
+            f"batch {cell['batch']}",
+            cell["placement"],
+            cell["dataset"],
+        ]
+        return ", ".join(str(part) for part in parts if part)
 
 
 def summarise(records: Iterable[Record]) -> list[Group]:

@@ -28,7 +28,8 @@ def duration(seconds: float | None) -> str:
         return NOTHING
     if seconds >= 120:
         return f"{seconds / 60:.0f} min"
-    scale, unit = next(((s, u) for s, u in _TIMES if seconds >= s), _TIMES[-1])
+    # 0.9996 ms is written as 1 ms, not as 1,000 µs: what rounds up takes the larger unit.
+    scale, unit = next(((s, u) for s, u in _TIMES if seconds >= 0.9995 * s), _TIMES[-1])
     return f"{figures(seconds / scale)} {unit}"
 
 
@@ -69,7 +70,8 @@ def versus(found: Verdict | None, fastest: bool) -> str:
         return NOTHING
     times = f"{1 / found.speedup.value:.2f}x its time"
     if found.word == "undecided":
-        more = f"; {found.more} more runs would decide" if found.more else ""
+        runs = "run" if found.more == 1 else "runs"
+        more = f"; {found.more} more {runs} would decide" if found.more else ""
         return f"undecided ({times}{more})"
     return {"same": f"same ({times})", "slower": times, "faster": times}[found.word]
 

@@ -201,6 +201,7 @@ def expand(study: Study, resolver: Resolver) -> list[Trial]:
             trial = Trial(
                 model=label, network=found.network, recipe=found.recipe, dataset=study.data, task=task, engine=engine,
                 placement=placement, settings=settings, seed=study.seed, samples=study.samples or found.samples,
+                variant=_variant(_under(variation, "recipe")),
             )  # fmt: skip
             if not any(_matches(trial.coordinates, rule) for rule in study.exclude):
                 trials.setdefault(trial.id, trial)
@@ -278,6 +279,11 @@ def _label(model: str, options: Mapping[str, Any]) -> str:
         return model
     joint = "&" if "?" in model else "?"
     return model + joint + "&".join(f"{key}={value}" for key, value in options.items())
+
+
+def _variant(changes: Mapping[str, Any]) -> str:
+    """Batch and precision are coordinates of their own; whatever else of the recipe is varied is named here."""
+    return ", ".join(f"{path} {value}" for path, value in changes.items() if path not in ("batch", "precision"))
 
 
 def _matches(coordinates: Mapping[str, Any], rule: Mapping[str, Any]) -> bool:

@@ -40,6 +40,7 @@ class Trial(BaseModel):
     settings: Settings = Settings()
     seed: Natural = 1
     samples: Positive | None = None
+    variant: str = ""  # in words, what a study varies of the recipe; the id holds the recipe itself
 
     @cached_property
     def id(self) -> str:
@@ -67,6 +68,8 @@ class Trial(BaseModel):
             "dataset": self.dataset,
             "batch": self.recipe.batch,
             "precision": self.recipe.precision,
+            "variant": self.variant,
+            "seed": self.seed,
             **self.settings.model_dump(),
         }
 

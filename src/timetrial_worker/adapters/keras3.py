@@ -9,13 +9,13 @@ from collections import OrderedDict
 
 import numpy as np
 
+from . import keras3_xla as xla
 from .base import Adapter, Unsupported
 from .keras3_data import Reel
-from .keras3_model import allow_double, last_loss_model, make_loss, make_nodes, xla_threads
+from .keras3_model import allow_double, last_loss_model, make_loss, make_nodes
 from .keras3_optimisers import make as make_optimiser
 from .keras3_optimisers import set_momentum
 
-DETERMINISTIC = "--xla_gpu_deterministic_ops=true"
 POLICIES = {"float32": "float32", "float64": "float64", "bfloat16": "mixed_bfloat16"}
 
 
@@ -228,8 +228,7 @@ class Keras3(Adapter):
         raise NotImplementedError
 
     def _first_variable(self):
-        variables = self._model.variables
-        return variables[0].value if variables else None
+        return next((variable.value for variable in self._model.variables), None)
 
 
 class KerasTorch(Keras3):
@@ -256,6 +255,14 @@ class KerasTorch(Keras3):
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = tf32
         torch.use_deterministic_algorithms(bool(self.settings.get("deterministic")))
         return [("torch", torch.__version__)]
+
+    def build(self, network, recipe, weights):
+        """The loss is made here, else the first `fit` does it and so draws one random number more than later ones."""
+        Keras3.build(self, network, recipe, weights)
+        output = self.keras.ops.zeros((1,) + tuple(self._model.output_shape[1:]))
+        integers = recipe["loss"] == "cross_entropy" and recipe["labels"] == "integer"
+        labels = self.keras.ops.zeros(output.shape[:-1], "int32") if integers else output
+        self._model.compute_loss(y=labels, y_pred=output)
 
     def sync(self):
         if self._gpu is not None:
@@ -346,7 +353,7 @@ class KerasJax(Keras3):
     compile_words = {"default": {}, "xla": {"jit_compile": True}, "eager": {"run_eagerly": True}}
 
     def _start_backend(self):
-        self._set_environment()
+        xla.set_environment(self._gpu is not None, self.settings.get("threads"), self.settings.get("deterministic"))
         import jax
 
         self.jax = jax
@@ -355,18 +362,6 @@ class KerasJax(Keras3):
         if self._gpu is not None:
             jax.config.update("jax_default_device", self._pick(self._gpus()))
         return [("jax", jax.__version__)]
-
-    def _set_environment(self):
-        """What XLA reads only once, when it starts. The size of its thread pool on a CPU has two names."""
-        if self.settings.get("threads"):
-            os.environ["PJRT_NPROC"] = os.environ["NPROC"] = str(self.settings["threads"])
-        if self._gpu is None:
-            os.environ["JAX_PLATFORMS"] = "cpu"
-            return
-        os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
-        flags = os.environ.get("XLA_FLAGS", "").split()
-        if self.settings.get("deterministic") and DETERMINISTIC not in flags:
-            os.environ["XLA_FLAGS"] = " ".join(flags + [DETERMINISTIC])
 
     def _gpus(self):
         try:
@@ -385,10 +380,10 @@ class KerasJax(Keras3):
         first = self._first_variable()
         return OrderedDict(
             device=str(next(iter(first.devices()))) if first is not None else self.device,
-            threads=xla_threads(),
+            threads=xla.pool_threads(),
             x64=bool(self.jax.config.jax_enable_x64),
             tf32=self.jax.config.jax_default_matmul_precision == "tensorfloat32",
-            deterministic=self._gpu is None or DETERMINISTIC in os.environ.get("XLA_FLAGS", "").split(),
+            deterministic=self._gpu is None or xla.is_deterministic(),
         )
 
     def memory(self):

@@ -1,6 +1,5 @@
 """What a Keras 3 adapter is made of: the functional graph, the loss, and what Keras has no switch for."""
 
-import os
 from collections import OrderedDict
 
 import numpy as np
@@ -78,15 +77,3 @@ def allow_double(keras):
     if keras.backend.result_type("float64", "float64") != "float64":
         raise Unsupported("this Keras computes in single precision on {}: use float32".format(keras.backend.backend()))
     return True
-
-
-def xla_threads():
-    """Size of XLA's compute pool, counted by the names of its threads; None where the system does not show them."""
-    folder = "/proc/self/task"
-    if not os.path.isdir(folder):
-        return None
-    names = []
-    for task in os.listdir(folder):
-        with open(os.path.join(folder, task, "comm")) as file:
-            names.append(file.read().strip())
-    return names.count("tf_XLAEigen") or None
