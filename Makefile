@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/stamps
 ENGINES := torch tensorflow jax
+WORKERS := 2
 REPORT := timetrial-report/quick.html
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check --no-input
 
@@ -29,7 +30,7 @@ quick: $(STAMPS)/run engines  ## Install, add the engines, measure them once and
 
 test: lint engines  ## Install, add the engines, and run every check
 	@echo "==> Tests, all of them"
-	@$(BIN)/python -m pytest </dev/null
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup </dev/null
 
 lint: $(STAMPS)/test  ## Style, types and the order of the packages
 	@echo "==> ruff check"

@@ -1,6 +1,6 @@
 """Every adapter against a hand-written loop of the same framework: ratio of times, adapter over hand-written.
 
-    python benchmarks/adapters.py [--processes 5] [--blocks 30] [--models mlp,cnn,lstm] [ENGINE …]
+python benchmarks/adapters.py [--processes 5] [--blocks 30] [--models mlp,cnn,lstm] [ENGINE …]
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Runs inside an engine's interpreter: a hand-written loop and the adapter in turn, in one process.
 
-    python beside.py JOB     prints one JSON line: {"train": [ratio, …], "infer": [ratio, …], "hand": seconds a step}
+python beside.py JOB     prints one JSON line: {"train": [ratio, …], "infer": [ratio, …], "hand": seconds a step}
 """
 
 import importlib
@@ -14,7 +14,7 @@ import numpy as np
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "src"), os.path.join(HERE, "hand")]
 
-from timetrial_worker import adapters  # noqa: E402
+from timetrial_worker import adapters
 
 BLOCK_SECONDS = 0.1
 
@@ -54,9 +54,9 @@ def main(path):
     adapter = adapters.load(job["adapter"], job["settings"])
     adapter.start()
     adapter.build(job["network"], job["recipe"], weights)
-    optimiser = job["recipe"]["optimiser"]
+    optimiser, settings = job["recipe"]["optimiser"], job["settings"]
     train, predict = importlib.import_module(job["hand"]).make(
-        job["kind"], weights, batches, optimiser["rate"], optimiser["momentum"], job["settings"]["loop"]
+        job["kind"], weights, batches, optimiser["rate"], optimiser["momentum"], settings["loop"], settings["device"]
     )
     placed = [adapter.place(x, y) for x, y in batches]
     inputs = [adapter.place(x) for x, _ in batches]

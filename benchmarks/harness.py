@@ -1,6 +1,6 @@
 """What Timetrial itself costs: its share of a lap, the parent's CPU while an engine runs, and the command line.
 
-    python benchmarks/harness.py [--records FOLDER]
+python benchmarks/harness.py [--records FOLDER]
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 
-def make(kind, weights, batches, rate, momentum, loop):
+def make(kind, weights, batches, rate, momentum, loop, device):
     state = {
         "w": {name: jnp.asarray(values) for name, values in weights.items()},
         "v": {name: jnp.zeros(values.shape) for name, values in weights.items()},

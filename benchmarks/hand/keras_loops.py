@@ -23,7 +23,7 @@ def body(kind):
     return [layers.LSTM(64), layers.Dense(10)]
 
 
-def make(kind, weights, batches, rate, momentum, loop):
+def make(kind, weights, batches, rate, momentum, loop, device):
     keras.backend.set_image_data_format("channels_last")
     model = keras.Sequential([keras.Input(INPUTS[kind]), *body(kind)])
     model.compile(
@@ -40,9 +40,10 @@ def make(kind, weights, batches, rate, momentum, loop):
     def arrays(count):
         if count not in stacked:
             turns = -(-count // cycle)
-            stacked[count] = np.tile(x_all, (turns,) + (1,) * (x_all.ndim - 1))[: count * size], np.tile(
-                y_all, turns
-            )[: count * size]
+            stacked[count] = (
+                np.tile(x_all, (turns,) + (1,) * (x_all.ndim - 1))[: count * size],
+                np.tile(y_all, turns)[: count * size],
+            )
         return stacked[count]
 
     def train_steps(count):

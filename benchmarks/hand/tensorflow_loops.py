@@ -3,7 +3,7 @@
 import tensorflow as tf
 
 
-def make(kind, weights, batches, rate, momentum, loop):
+def make(kind, weights, batches, rate, momentum, loop, device):
     w = {name: tf.Variable(values) for name, values in weights.items()}
     velocity = {name: tf.Variable(tf.zeros_like(v)) for name, v in w.items()}
     data = [(tf.constant(x), tf.constant(y)) for x, y in batches]

@@ -8,9 +8,7 @@ from torch import nn
 class Mlp(nn.Module):
     def __init__(self):
         super().__init__()
-        self.stack = nn.Sequential(
-            nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
-        )
+        self.stack = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
 
     def forward(self, x):
         return self.stack(x)
@@ -62,15 +60,21 @@ def set_weights(kind, model, w):
             model.lstm.bias_hh_l0.zero_()
 
 
-def make(kind, weights, batches, rate, momentum, loop):
+def make(kind, weights, batches, rate, momentum, loop, device):
     model = {"mlp": Mlp, "cnn": Cnn, "lstm": Lstm}[kind]()
     set_weights(kind, model, weights)
+    model.to(device)
     optimiser = torch.optim.SGD(model.parameters(), lr=rate, momentum=momentum)
     loss_of = nn.CrossEntropyLoss()
     data = []
     for x, y in batches:
         x = torch.tensor(x)
-        data.append((x.permute(0, 3, 1, 2).contiguous() if kind == "cnn" else x, torch.tensor(y).long()))
+        x = x.permute(0, 3, 1, 2).contiguous() if kind == "cnn" else x
+        data.append((x.to(device), torch.tensor(y).long().to(device)))
+
+    def wait():
+        if device != "cpu":
+            torch.cuda.synchronize()
 
     def train(count):
         model.train()
@@ -80,12 +84,14 @@ def make(kind, weights, batches, rate, momentum, loop):
             loss = loss_of(model(x), y)
             loss.backward()
             optimiser.step()
+        wait()
 
     def predict(count):
         model.eval()
         with torch.inference_mode():
             for i in range(count):
                 output = torch.softmax(model(data[i % len(data)][0]), 1)
-        return output.numpy()
+        wait()
+        return output.cpu().numpy()
 
     return train, predict

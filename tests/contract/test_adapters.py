@@ -18,7 +18,7 @@ from tests.contract.cases import ALL, LAYERS, RECIPES, Case
 from tests.contract.prepare import Workbench
 from timetrial_worker import adapters
 
-pytestmark = pytest.mark.engines
+pytestmark = [pytest.mark.engines, pytest.mark.timeout(1200)]  # the first case of an engine waits for all of them
 ROOT: list[Path] = []
 
 # What `fit` does differently from `step` (batching, metrics, state) does not depend on the layer: some cases suffice.

@@ -74,7 +74,9 @@ pytestmark = [
 ]
 
 
-def seen(records: list[Record], folder: Path, title: str = "Which is fastest?", width: int = 1280, *flags: str) -> dict[str, Any]:
+def seen(
+    records: list[Record], folder: Path, title: str = "Which is fastest?", width: int = 1280, *flags: str
+) -> dict[str, Any]:
     content = page(made.STUDY, title, summarise(records), records, folder)
     digest = base64.b64encode(hashlib.sha256(PROBE.encode()).digest()).decode()
     content = content.replace("script-src ", f"script-src 'sha256-{digest}' ", 1)
@@ -82,7 +84,14 @@ def seen(records: list[Record], folder: Path, title: str = "Which is fastest?", 
     path = folder / "page.html"
     path.write_text(content, encoding="utf-8")
     assert CHROMIUM
-    command = [CHROMIUM, *FLAGS, f"--user-data-dir={folder / 'browser'}", f"--window-size={width},2000", *flags, path.as_uri()]
+    command = [
+        CHROMIUM,
+        *FLAGS,
+        f"--user-data-dir={folder / 'browser'}",
+        f"--window-size={width},2000",
+        *flags,
+        path.as_uri(),
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     found = re.search(r'data-seen="([^"]*)"', done.stdout)
     assert found, f"the page did not come to its end: {done.stdout[:300]} {done.stderr[-300:]}"
@@ -94,7 +103,10 @@ def seen(records: list[Record], folder: Path, title: str = "Which is fastest?", 
 def wide(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("wide")
     Store(folder).keep_machine(made.MACHINE, made.INVENTORY)
-    far = [*made.runs("jax", 1e-3, cell={"batch": 64, "model": made.HOSTILE}), *made.runs("torch", 0.1, cell={"batch": 64, "model": made.HOSTILE})]
+    far = [
+        *made.runs("jax", 1e-3, cell={"batch": 64, "model": made.HOSTILE}),
+        *made.runs("torch", 0.1, cell={"batch": 64, "model": made.HOSTILE}),
+    ]
     return seen([*made.study(), *far], folder, made.HOSTILE)
 
 
@@ -115,7 +127,9 @@ def test_every_chart_is_drawn_over_the_width(wide: dict[str, Any]) -> None:
     for chart in wide["charts"]:
         assert chart["width"] > 1000 and chart["label"] and "could not be drawn" not in chart["text"], chart
     # Ten dots and four rules; four phases of four engines; four lines. The legends have marks of their own.
-    assert [chart["marks"] >= least for chart, least in zip(wide["charts"], (14, 16, 4, 8, 8, 2), strict=True)] == [True] * 6
+    assert [chart["marks"] >= least for chart, least in zip(wide["charts"], (14, 16, 4, 8, 8, 2), strict=True)] == [
+        True
+    ] * 6
 
 
 def test_tables_sort_by_every_column_and_back(wide: dict[str, Any]) -> None:

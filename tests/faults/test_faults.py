@@ -284,7 +284,9 @@ def test_a_disk_that_is_really_full(prepared: Path, tmp_path: Path, monkeypatch:
     bench.install(monkeypatch.setattr)
     small = tmp_path / "small"
     small.mkdir()
-    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], capture_output=True, text=True)
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], capture_output=True, text=True
+    )
     if done.returncode:
         pytest.skip(f"no small file system can be mounted here: {done.stderr.strip()}")
     try:
@@ -318,7 +320,8 @@ class Launched:
 
     def start(self) -> subprocess.Popen[str]:
         # The token travels in a variable that runs keep.
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "XLA_FLAGS_EXTRA": self.token}
+        home = str(self.folder.parent / self.token)
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "HOME": home}
         command = ["run", str(self.study), "--records", str(self.folder)]
         return subprocess.Popen(
             [sys.executable, "-m", "tests.faults.launch", *command], cwd=ROOT, env=environment, text=True,

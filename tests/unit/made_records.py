@@ -8,7 +8,7 @@ from timetrial.records.record import Effort, Equivalence, Laps, Outcome, Record,
 
 STUDY = "made"
 MACHINE = "0123456789abcdef"
-HOSTILE = "</script><script>window.hostile=1</script><!--<img src=x onerror=\"window.hostile=2\">\u2028'\"${7*7}{{7*7}}"
+HOSTILE = '</script><script>window.hostile=1</script><!--<img src=x onerror="window.hostile=2">\u2028\'"${7*7}{{7*7}}'
 DIFFERENCES = ("batch_norm_variance: biased", "rmsprop_epsilon: inside the root")
 
 INVENTORY: dict[str, Any] = {
@@ -63,7 +63,10 @@ def runs(engine: str, seconds: float, start: float = 1.0, processes: int = 3, **
 
 
 def missing() -> Record:
-    return failed("tensorflow", Outcome(kind="missing", reason="tensorflow is not installed", remedy="timetrial engines add tensorflow"))
+    return failed(
+        "tensorflow",
+        Outcome(kind="missing", reason="tensorflow is not installed", remedy="timetrial engines add tensorflow"),
+    )
 
 
 def wrong() -> Record:
@@ -73,7 +76,13 @@ def wrong() -> Record:
 
 
 def crash() -> Record:
-    outcome = Outcome(kind="crash", reason=f"it broke {HOSTILE}", remedy=HOSTILE, exit="signal SIGSEGV", stderr=("first line", HOSTILE))
+    outcome = Outcome(
+        kind="crash",
+        reason=f"it broke {HOSTILE}",
+        remedy=HOSTILE,
+        exit="signal SIGSEGV",
+        stderr=("first line", HOSTILE),
+    )
     return failed(f"evil{HOSTILE}", outcome)
 
 

@@ -56,7 +56,9 @@ def folder(done: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_cell_is_run_once_in_every_block(done: Any) -> None:
     _, records, _ = done
     runs = Counter((r.cell["engine"], r.cell["task"], r.block) for r in records)
-    assert runs == Counter({(e, t, b): 1 for e in ("honest", "noconvolution") for t in ("train", "infer") for b in (0, 1)})
+    assert runs == Counter(
+        {(e, t, b): 1 for e in ("honest", "noconvolution") for t in ("train", "infer") for b in (0, 1)}
+    )
     assert [r.block for r in records] == sorted(r.block for r in records)
     assert len({r.run for r in records}) == 8
     assert len({r.trial for r in records}) == 4
@@ -71,7 +73,15 @@ def test_it_tells_what_it_does_while_it_does_it(done: Any) -> None:
     assert kinds[:2] == ["begin", "proved"]
     assert kinds[-1] == "end"
     assert set(kinds[2:-1]) == {"event"}
-    assert {n.event["event"] for n in of_one if n.event} >= {"begin", "started", "end", "warm", "lap", "steady", "outcome"}
+    assert {n.event["event"] for n in of_one if n.event} >= {
+        "begin",
+        "started",
+        "end",
+        "warm",
+        "lap",
+        "steady",
+        "outcome",
+    }
 
 
 def test_the_names_of_runs_are_the_same_whenever_they_are_asked_for(folder: Path) -> None:
@@ -141,7 +151,9 @@ def test_the_parent_sleeps_while_an_engine_is_measured(folder: Path, monkeypatch
 def test_a_failed_run_holds_no_figures(done: Any) -> None:
     _, records, _ = done
     for record in (r for r in records if r.cell["engine"] == "noconvolution"):
-        assert record.outcome == Outcome(kind="unsupported", reason="no conv2d in this engine", stderr=record.outcome.stderr)
+        assert record.outcome == Outcome(
+            kind="unsupported", reason="no conv2d in this engine", stderr=record.outcome.stderr
+        )
         assert (record.laps, record.effort, record.training, record.equivalence) == (None, None, None, None)
 
 
@@ -192,7 +204,9 @@ def test_a_study_that_was_stopped_goes_on_with_what_is_left(folder: Path) -> Non
 def test_fresh_measures_all_again(folder: Path) -> None:
     (old,) = bench.run(folder, "honest")
     asked = bench.study("honest")
-    fresh = Campaign(asked, [old_step.trial for old_step in bench.campaign(folder, "honest").all_steps], folder, fresh=True)
+    fresh = Campaign(
+        asked, [old_step.trial for old_step in bench.campaign(folder, "honest").all_steps], folder, fresh=True
+    )
     (new,) = fresh.go()
     assert new.run == old.run
     assert new.laps != old.laps
@@ -221,7 +235,9 @@ def test_a_half_written_record_is_measured_again(folder: Path) -> None:
         ({"outcome": Outcome(kind="wrong")}, 0),
     ],
 )
-def test_what_was_measured_elsewhere_or_with_other_code_does_not_count(folder: Path, change: dict[str, Any], left: int) -> None:
+def test_what_was_measured_elsewhere_or_with_other_code_does_not_count(
+    folder: Path, change: dict[str, Any], left: int
+) -> None:
     (old,) = bench.run(folder, "honest")
     Store(folder).write(old.model_copy(update=change))
     assert len(bench.campaign(folder, "honest").todo) == left
@@ -335,7 +351,15 @@ def test_a_failure_is_found_once_in_a_campaign_and_looked_at_again_in_the_next(
     assert counting.proved == ["WrongGradient"] * 2
 
 
-@pytest.mark.parametrize("content", ['{"checks": [], "differences": [], "versions": {}}', "[1]", "null", '{"checks": [["step", "x", 5.0, 0.1, ""]], "differences": [], "versions": {}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"checks": [], "differences": [], "versions": {}}',
+        "[1]",
+        "null",
+        '{"checks": [["step", "x", 5.0, 0.1, ""]], "differences": [], "versions": {}}',
+    ],
+)
 def test_a_kept_proof_that_proves_nothing_is_made_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch, content: str
 ) -> None:
@@ -352,7 +376,9 @@ def test_where_the_reference_cannot_work_nothing_is_proved(folder: Path, monkeyp
     shutil.rmtree(folder / ".work" / "references")
     shutil.rmtree(folder / ".work" / "proofs")
     fakes = bench.fakes()
-    bench.install(monkeypatch.setattr, {**fakes, "reference": replace(fakes["raises"], adapter=f"{bench.FILE}:HangsInImport")})
+    bench.install(
+        monkeypatch.setattr, {**fakes, "reference": replace(fakes["raises"], adapter=f"{bench.FILE}:HangsInImport")}
+    )
     (record,) = bench.run(folder, "honest", limits={"timeout": 1.5})
     assert record.outcome.kind == "crash"
     assert record.outcome.reason.startswith("the reference could not compute tiny: not finished after 1.5 s")
@@ -397,7 +423,14 @@ def test_labels_fit_the_loss(recipe: dict[str, Any], shape: tuple[int, ...], kin
 
 def test_tokens_are_below_the_vocabulary() -> None:
     tokens = Network.model_validate(
-        {"input": {"shape": [9], "tokens": 5}, "layers": [{"embedding": {"vocabulary": 5, "units": 2}}, "flatten", {"dense": {"units": 3, "activation": "softmax"}}]}
+        {
+            "input": {"shape": [9], "tokens": 5},
+            "layers": [
+                {"embedding": {"vocabulary": 5, "units": 2}},
+                "flatten",
+                {"dense": {"units": 3, "activation": "softmax"}},
+            ],
+        }
     )
     x = proof_batches(tokens, Recipe(batch=8), 1, 1)["x0"]
     assert x.dtype == np.int32
@@ -405,7 +438,14 @@ def test_tokens_are_below_the_vocabulary() -> None:
 
 
 def test_a_run_sees_a_cleaned_environment_with_its_threads_set() -> None:
-    parent = {"PATH": "/bin", "HOME": "/h", "OMP_NUM_THREADS": "64", "PYTHONPATH": "/x", "CUDA_VISIBLE_DEVICES": "7", "LD_PRELOAD": "/y"}
+    parent = {
+        "PATH": "/bin",
+        "HOME": "/h",
+        "OMP_NUM_THREADS": "64",
+        "PYTHONPATH": "/x",
+        "CUDA_VISIBLE_DEVICES": "7",
+        "LD_PRELOAD": "/y",
+    }
     tuned = surroundings(Placement(threads=3), Settings(), {"KERAS_BACKEND": "jax"}, parent)
     assert [tuned[f"{name}_NUM_THREADS"] for name in ("OMP", "MKL", "OPENBLAS", "NUMEXPR")] == ["3"] * 4
     assert (tuned["TF_NUM_INTRAOP_THREADS"], tuned["TF_NUM_INTEROP_THREADS"]) == ("3", "1")

@@ -69,7 +69,10 @@ WIDE = {"name": "wide", "input": {"shape": [4, 4, 1]}, "layers": [{"conv2d": {"f
         (b"", "study.yaml: a study is a list of `key: value` lines"),
         (b"\x89PNG\r\n\x1a\n\xff\xff", "study.yaml: is not a text file in UTF-8"),
         ({"engins": ["honest"]}, "study.yaml: 'engins' is not a key here; did you mean 'engines'?"),
-        ({"networks": [WIDE]}, "networks.0: layer 'conv2d_1': a window of 5 does not fit into a height of 4; use a smaller window"),
+        (
+            {"networks": [WIDE]},
+            "networks.0: layer 'conv2d_1': a window of 5 does not fit into a height of 4; use a smaller window",
+        ),
         ({"engines": ["pytorch"]}, "there is no engine 'pytorch'; did you mean 'torch'?"),
         ({"engines": ["torch@latest"]}, "'latest' in 'torch@latest' is no version; write the engine as torch@1.2.3"),
         ({"recipe": {"batch": -5}}, "recipe: 'batch': input should be greater than 0, not -5"),
@@ -129,7 +132,11 @@ def test_a_study_that_is_not_there_is_one_message(call: Call, tmp_path: Path, na
         (["show", "nothing"], 2, "there are no records of a study 'nothing' (there are: none yet)"),
         (["show", "--sql", "SELECT 1 FROM runs"], 1, "there are no records to query yet"),
         (["quick", "-e", "nobody"], 2, "there is no engine 'nobody'"),
-        (["plan", "quick", "--profile", "fast"], 2, "command line: 'profile': input should be 'quick', 'normal' or 'publish'"),
+        (
+            ["plan", "quick", "--profile", "fast"],
+            2,
+            "command line: 'profile': input should be 'quick', 'normal' or 'publish'",
+        ),
         (["plan", "quick", "-m", "nothing"], 2, "there is no model 'nothing'"),
     ],
 )
@@ -140,7 +147,9 @@ def test_a_wrong_word_is_one_message(call: Call, words: list[str], code: int, sa
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("words", [["nothing"], ["plan"], ["plan", "quick", "--nothing"], ["plan", "quick", "--repeat", "0"], ["verify"]])
+@pytest.mark.parametrize(
+    "words", [["nothing"], ["plan"], ["plan", "quick", "--nothing"], ["plan", "quick", "--repeat", "0"], ["verify"]]
+)
 def test_a_wrong_command_or_option_is_exit_code_2(call: Call, words: list[str]) -> None:
     result = call(*words)
     assert result.exit_code == 2
@@ -169,7 +178,10 @@ def test_a_full_disk_anywhere_is_a_message_with_its_remedy(call: Call, monkeypat
     monkeypatch.setattr("timetrial.cli.loading.open_study", full)
     result = call("plan", "quick")
     assert result.exit_code == 1
-    assert result.stderr == "timetrial: /somewhere/file: the disk is full; free some space and give the same command again\n"
+    assert (
+        result.stderr
+        == "timetrial: /somewhere/file: the disk is full; free some space and give the same command again\n"
+    )
 
 
 def test_an_interruption_is_exit_code_130(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,7 +248,9 @@ def test_failures_are_rows_with_their_reason(call: Call, tmp_path: Path) -> None
 def test_the_command_line_narrows_a_study(call: Call, tmp_path: Path) -> None:
     written(tmp_path, engines=["honest", "slowlaps"], models=["quick/mlp"], samples=64)
     whole = strict(call("plan", "study.yaml", "--json").stdout)
-    assert {(t["model"], t["engine"]) for t in whole["trials"]} == {(m, e) for m in ("quick/mlp", "tiny") for e in ("honest", "slowlaps")}
+    assert {(t["model"], t["engine"]) for t in whole["trials"]} == {
+        (m, e) for m in ("quick/mlp", "tiny") for e in ("honest", "slowlaps")
+    }
     for options, expected in (
         (["-e", "honest"], {("quick/mlp", "honest"), ("tiny", "honest")}),
         (["-m", "tiny", "-e", "honest"], {("tiny", "honest")}),
@@ -264,7 +278,9 @@ def test_every_command_has_help_and_every_option_a_word(call: Call) -> None:
         assert result.exit_code == 0
         assert command.help, path
         for parameter in command.params:
-            if parameter.name not in ("help", "seed", "install_completion", "show_completion") and isinstance(parameter, click.Option):
+            if parameter.name not in ("help", "seed", "install_completion", "show_completion") and isinstance(
+                parameter, click.Option
+            ):
                 assert parameter.help, (path, parameter.name)
         for name, inner in getattr(command, "commands", {}).items():
             walk(inner, [*path, name])
@@ -352,7 +368,9 @@ def test_json_of_models_engines_and_doctor(call: Call) -> None:
 
 
 def test_numbers_that_are_none_are_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    shared.print_json({"a": float("nan"), "b": [float("inf"), 1.5, {"c": -float("inf")}], "d": FULL, "e": Path("x"), "f": (1, None)})
+    shared.print_json(
+        {"a": float("nan"), "b": [float("inf"), 1.5, {"c": -float("inf")}], "d": FULL, "e": Path("x"), "f": (1, None)}
+    )
     answer = strict(capsys.readouterr().out)
     assert (answer["a"], answer["b"], answer["e"], answer["f"]) == (None, [None, 1.5, {"c": None}], "x", [1, None])
     assert answer["d"]["run"] == "full-01"
@@ -395,7 +413,9 @@ def test_sql_and_csv(call: Call, tmp_path: Path) -> None:
     assert len((tmp_path / "runs.csv").read_text().splitlines()) == 4
 
 
-def test_the_folder_of_the_records_may_stand_in_the_environment(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_the_records_may_stand_in_the_environment(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Store(tmp_path / "elsewhere").write(record())
     monkeypatch.setenv("TIMETRIAL_RECORDS", str(tmp_path / "elsewhere"))
     assert call("show").stdout == "s: 1 runs\n"
@@ -423,7 +443,9 @@ def imported(*words: str) -> set[str]:
         "print('|' + ' '.join(sys.modules))"
     )
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run([sys.executable, "-c", body, *words], env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", body, *words], env=environment, capture_output=True, text=True, check=True
+    )
     return set(done.stdout.rpartition("|")[2].split())
 
 
@@ -434,7 +456,12 @@ TYPERS_OWN = DRAWING | {"pydantic"}  # newer ones read arguments with it where i
 
 @pytest.mark.parametrize(
     ("words", "allowed"),
-    [(["--version"], set()), (["--help"], DRAWING), (["run", "--help"], TYPERS_OWN), (["engines", "--help"], TYPERS_OWN)],
+    [
+        (["--version"], set()),
+        (["--help"], DRAWING),
+        (["run", "--help"], TYPERS_OWN),
+        (["engines", "--help"], TYPERS_OWN),
+    ],
 )
 def test_help_loads_nothing_heavy(words: list[str], allowed: set[str]) -> None:
     assert imported(*words) & HEAVY <= allowed
@@ -454,7 +481,9 @@ def test_the_commands_are_imported_without_anything_heavy() -> None:
     assert set(done.stdout.split()) & HEAVY == set()
 
 
-@pytest.mark.parametrize("words", [["plan", "quick"], ["models", "list"], ["engines", "list"], ["run", "quick", "--dry-run"]])
+@pytest.mark.parametrize(
+    "words", [["plan", "quick"], ["models", "list"], ["engines", "list"], ["run", "quick", "--dry-run"]]
+)
 def test_no_command_that_measures_nothing_loads_a_framework(words: list[str]) -> None:
     assert imported(*words) & {"torch", "tensorflow", "jax", "keras", "duckdb", "pandas", "altair", "scipy"} == set()
 

@@ -196,7 +196,13 @@ def exactly(mean: float, spread: float, count: int) -> list[float]:
 
 @pytest.mark.parametrize(
     ("speedup", "spread_a", "spread_b", "count_a", "count_b"),
-    [(0.0, 0.02, 0.02, 5, 5), (0.03, 0.05, 0.05, 3, 3), (-0.04, 0.05, 0.01, 4, 4), (0.005, 0.02, 0.0, 5, 5), (0.03, 0.1, 0.02, 3, 8)],
+    [
+        (0.0, 0.02, 0.02, 5, 5),
+        (0.03, 0.05, 0.05, 3, 3),
+        (-0.04, 0.05, 0.01, 4, 4),
+        (0.005, 0.02, 0.0, 5, 5),
+        (0.03, 0.1, 0.02, 3, 8),
+    ],
 )
 def test_with_as_many_more_processes_as_it_asks_for_it_decides_and_with_one_less_it_does_not(
     speedup: float, spread_a: float, spread_b: float, count_a: int, count_b: int
@@ -433,7 +439,9 @@ def test_zeros_are_equal_to_zeros_only() -> None:
     assert compare(found, reference, start(), TOLERANCE).passed
     found["output"][0, 0] = 1e-30
     assert failure(compare(found, reference, start(), TOLERANCE)).name == "output"
-    assert compare({**reference, "activation/empty": np.ones(0)}, {**reference, "activation/empty": np.ones(0)}, start(), TOLERANCE).passed
+    assert compare(
+        {**reference, "activation/empty": np.ones(0)}, {**reference, "activation/empty": np.ones(0)}, start(), TOLERANCE
+    ).passed
 
 
 def test_an_adaptive_optimisers_step_is_judged_where_there_is_a_gradient() -> None:
@@ -455,7 +463,11 @@ def test_a_coarser_precision_is_allowed_more() -> None:
     names = ("float64", "float32", "bfloat16")
     forward = [TOLERANCES[name].forward for name in names]
     assert forward == sorted(forward)
-    assert (TOLERANCES["float32"].forward, TOLERANCES["float32"].gradient, TOLERANCES["float32"].steps) == (1e-4, 1e-3, 1e-3)
+    assert (TOLERANCES["float32"].forward, TOLERANCES["float32"].gradient, TOLERANCES["float32"].steps) == (
+        1e-4,
+        1e-3,
+        1e-3,
+    )
     assert TOLERANCES["bfloat16"].steps == 2e-2
 
 

@@ -309,7 +309,11 @@ def test_cosine_without_a_rise_or_with_nothing_but_one() -> None:
 @pytest.mark.parametrize("per", ["epoch", "iteration"])
 def test_momentum_rises_from_first_towards_last(per: str) -> None:
     asked = recipe(momentum_schedule={"first": 0.5, "last": 0.9, "speed": 0.25, "per": per})
-    at = (lambda n: schedules.momentum_at(asked, 99, n)) if per == "iteration" else (lambda n: schedules.momentum_at(asked, n, 99))
+    at = (
+        (lambda n: schedules.momentum_at(asked, 99, n))
+        if per == "iteration"
+        else (lambda n: schedules.momentum_at(asked, n, 99))
+    )
     assert at(0) == pytest.approx(0.5)
     assert [at(n) for n in range(6)] == pytest.approx([0.9 - 0.4 * math.exp(-0.25 * n) for n in range(6)])
     assert at(1000) == pytest.approx(0.9)
@@ -368,7 +372,9 @@ def test_inputs_and_labels_stay_together(tmp_path: Path) -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(1, 40), st.integers(1, 12), st.sampled_from(["drop", "keep"]), st.booleans(), st.integers(0, 2**32 - 1))
+@given(
+    st.integers(1, 40), st.integers(1, 12), st.sampled_from(["drop", "keep"]), st.booleans(), st.integers(0, 2**32 - 1)
+)
 def test_an_epoch_holds_every_sample_once(
     tmp_path_factory: pytest.TempPathFactory, count: int, batch: int, last: str, shuffle: bool, seed: int
 ) -> None:

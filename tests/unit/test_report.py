@@ -127,10 +127,14 @@ def test_no_courses_have_no_leader() -> None:
 
 
 def test_crossings_in_words() -> None:
-    [group] = summarise([*made.runs("jax", 1e-3, 4.0), *made.runs("torch", 2e-3, 1.0), *made.runs("keras-jax", 3e-3, 9.0)])
+    [group] = summarise(
+        [*made.runs("jax", 1e-3, 4.0), *made.runs("torch", 2e-3, 1.0), *made.runs("keras-jax", 3e-3, 9.0)]
+    )
     lead, overtaking = crossings(group.rows)
     assert re.fullmatch(r"torch is ahead for fewer than 3,00\d steps; from 3,00\d steps on \(.*\) it is jax\.", lead)
-    assert re.fullmatch(r"jax, the quickest a step, is ahead of torch from 3,00\d steps on; of keras-jax from the start\.", overtaking)
+    assert re.fullmatch(
+        r"jax, the quickest a step, is ahead of torch from 3,00\d steps on; of keras-jax from the start\.", overtaking
+    )
 
 
 def test_no_break_even_is_claimed_where_the_steps_are_not_told_apart() -> None:
@@ -146,7 +150,9 @@ def test_one_that_is_ahead_all_the_way() -> None:
 
 
 def test_shortcomings_are_named(folder: Path) -> None:
-    unsettled = made.record("torch", 0, 1e-3, laps=Laps(seconds=(1e-3,), steps=1, warmup=(1e-3,), stable=False), equivalence=None)
+    unsettled = made.record(
+        "torch", 0, 1e-3, laps=Laps(seconds=(1e-3,), steps=1, warmup=(1e-3,), stable=False), equivalence=None
+    )
     again = made.record("torch", 1, 1e-3, versions={"torch": "2.0"}, machine="other")
     (folder / made.STUDY).mkdir()
     (folder / made.STUDY / "cut.json").write_text('{"run": ')
@@ -161,7 +167,9 @@ def test_shortcomings_are_named(folder: Path) -> None:
 
 
 def test_a_study_without_shortcomings_has_none() -> None:
-    records = [r for engine in ("jax", "torch") for r in made.runs(engine, 1e-3, cell={"dataset": "fashion-mnist-6000"})]
+    records = [
+        r for engine in ("jax", "torch") for r in made.runs(engine, 1e-3, cell={"dataset": "fashion-mnist-6000"})
+    ]
     assert notes.shortcomings(summarise(records), records, []) == []
 
 
@@ -173,12 +181,17 @@ def test_half_a_study_says_who_has_fewer_processes() -> None:
 def test_the_method_gives_the_figures_of_these_records() -> None:
     said = dict(notes.method(made.runs("jax", 1e-3)))
     assert said["Timed region"] == "forward, loss, backward, update, wait"
-    assert said["Repetition"] == "Profile quick: 3 blocks, each run a fresh process of its own. 3 laps a process, 64 steps a lap."
+    assert (
+        said["Repetition"]
+        == "Profile quick: 3 blocks, each run a fresh process of its own. 3 laps a process, 64 steps a lap."
+    )
     assert "float32: outputs 1e-4, gradients 1e-3, after 5 steps 1e-3" in said["Equivalence"]
     assert "0.01 % of a step" in said["Harness"] and "0.04 % of one core" in said["Harness"]
 
 
-@pytest.mark.parametrize("inventory", [{}, {"cpu": None, "gpus": "many", "memory": [], "load": {}}, {"gpus": [], "cpu": {"allowed": 3}}])
+@pytest.mark.parametrize(
+    "inventory", [{}, {"cpu": None, "gpus": "many", "memory": [], "load": {}}, {"gpus": [], "cpu": {"allowed": 3}}]
+)
 def test_an_odd_inventory_is_dashes_and_no_error(inventory: dict[str, Any]) -> None:
     facts = dict(notes.machine_facts(inventory))
     assert facts["Processor"] == "-" and facts["Memory"] == "-"
@@ -199,7 +212,16 @@ def test_what_was_not_measured_is_a_dash_and_sorts_last() -> None:
 
 def test_a_table_row_has_its_figures() -> None:
     first, *_, last = table(summarise(made.study())[0]).rows
-    assert [cell.text for cell in first][2:] == ["3", "32,000/s", "800 ms", "3.2 s", "300 MiB", "87.5 %", "proved", "fastest"]
+    assert [cell.text for cell in first][2:] == [
+        "3",
+        "32,000/s",
+        "800 ms",
+        "3.2 s",
+        "300 MiB",
+        "87.5 %",
+        "proved",
+        "fastest",
+    ]
     assert last[2].text == "1" and last[-1].text.startswith("undecided")
 
 
@@ -228,10 +250,15 @@ def test_a_dot_for_each_process_and_a_line_for_each_failure() -> None:
     assert failures == [{"engine": "tensorflow", "text": "not measured: missing"}]
     assert spec["width"] == "container"
     values = {value["engine"]: value for value in rules}
-    assert values["torch"]["low"] < values["torch"]["value"] < values["torch"]["high"] and 1.9 < values["torch"]["value"] < 2.1
+    assert (
+        values["torch"]["low"] < values["torch"]["value"] < values["torch"]["high"]
+        and 1.9 < values["torch"]["value"] < 2.1
+    )
 
 
-@pytest.mark.parametrize(("slow", "kind"), [(2e-3, {"zero": True, "nice": True}), (1.0, {"type": "log", "nice": False, "padding": 12})])
+@pytest.mark.parametrize(
+    ("slow", "kind"), [(2e-3, {"zero": True, "nice": True}), (1.0, {"type": "log", "nice": False, "padding": 12})]
+)
 def test_the_axis_starts_at_zero_unless_the_times_are_far_apart(slow: float, kind: dict[str, Any]) -> None:
     spec = steps_of([*made.runs("jax", 1e-3), *made.runs("torch", slow)])
     assert spec["layer"][0]["encoding"]["x"]["scale"] == kind
@@ -305,10 +332,22 @@ def test_headings_go_down_one_level_at_a_time(folder: Path) -> None:
 
 def test_hostile_strings_stay_text(folder: Path) -> None:
     hostile = made.HOSTILE
-    inventory = json.loads(json.dumps(made.INVENTORY).replace("Made Processor 9000", "x")) | {"software": {"kernel": hostile}}
+    inventory = json.loads(json.dumps(made.INVENTORY).replace("Made Processor 9000", "x")) | {
+        "software": {"kernel": hostile}
+    }
     other = Store(folder)
     other.keep_machine("evil", inventory)
-    records = [*made.study(), *made.runs("jax", 1e-3, cell={"batch": 64, "model": hostile}, machine="evil", includes=hostile, versions={hostile: hostile})]
+    records = [
+        *made.study(),
+        *made.runs(
+            "jax",
+            1e-3,
+            cell={"batch": 64, "model": hostile},
+            machine="evil",
+            includes=hostile,
+            versions={hostile: hostile},
+        ),
+    ]
     content = page(made.STUDY, hostile, summarise(records), records, folder)
     parsed = Page(content)
     kinds = [attributes.get("type") for tag, attributes in parsed.tags if tag == "script"]

@@ -64,7 +64,11 @@ def test_what_is_written_is_what_is_read(store: Store, kept: Record) -> None:
 @given(
     st.lists(st.floats(min_value=0, allow_infinity=False), min_size=1, max_size=20),
     st.text(max_size=40),
-    st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5), max_size=4),
+    st.dictionaries(
+        st.text(max_size=5),
+        st.none() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+        max_size=4,
+    ),
 )
 def test_no_digit_and_no_letter_is_lost(
     tmp_path_factory: pytest.TempPathFactory, seconds: list[float], reason: str, readback: dict[str, Any]
@@ -118,7 +122,9 @@ def test_a_writer_that_is_killed_leaves_whole_records_only(store: Store) -> None
         "from pathlib import Path\n"
         "for i in range(10**6): Store(Path(sys.argv[1])).write(record(f'r-{i:06}', readback={'x': list(range(20000))}))"
     )
-    writer = subprocess.Popen([sys.executable, "-c", body, str(store.folder)], env={**os.environ, "PYTHONPATH": "src:."})
+    writer = subprocess.Popen(
+        [sys.executable, "-c", body, str(store.folder)], env={**os.environ, "PYTHONPATH": "src:."}
+    )
     deadline = time.monotonic() + 30
     while len(list((store.folder / "s").glob("r-*.json"))) < 5:
         assert time.monotonic() < deadline
@@ -178,7 +184,9 @@ def test_a_folder_in_the_place_of_a_file_is_named(store: Store) -> None:
 def test_a_file_that_may_not_be_read_and_a_dangling_link_are_named(store: Store) -> None:
     store.write(record("z-00"))
     (store.folder / "s" / "gone.json").symlink_to(store.folder / "nowhere")
-    assert [(item.path.name, item.reason) for item in store.unreadable()] == [("gone.json", "No such file or directory")]
+    assert [(item.path.name, item.reason) for item in store.unreadable()] == [
+        ("gone.json", "No such file or directory")
+    ]
 
 
 def test_half_written_temporary_files_and_other_files_are_no_records(store: Store) -> None:
@@ -260,7 +268,9 @@ def test_records_are_queried_with_sql_and_as_a_frame(store: Store) -> None:
         laps = Laps(seconds=(seconds,), steps=1, warmup=(), stable=True)
         store.write(record(f"{number}-00", cell={**CELL, "engine": engine}, laps=laps))
     store.write(FAILED)
-    found = store.query("SELECT cell.engine, avg(laps.seconds[1]) FROM runs WHERE laps IS NOT NULL GROUP BY ALL ORDER BY ALL")
+    found = store.query(
+        "SELECT cell.engine, avg(laps.seconds[1]) FROM runs WHERE laps IS NOT NULL GROUP BY ALL ORDER BY ALL"
+    )
     assert found.fetchall() == [("jax", 5.0), ("torch", 2.0)]
     assert store.query("SELECT outcome.reason FROM runs WHERE outcome.kind = 'crash'").fetchall() == [("died “badly”",)]
     frame = store.frame("s")

@@ -94,7 +94,11 @@ def test_recipes_are_changed_in_part_or_whole() -> None:
 
 def test_vary_is_the_product_of_its_axes() -> None:
     found = trials(
-        vary={"recipe.batch": [8, 16], "recipe.optimiser.rate": [0.1, 0.2, 0.3], "settings.compile": ["default", "none"]}
+        vary={
+            "recipe.batch": [8, 16],
+            "recipe.optimiser.rate": [0.1, 0.2, 0.3],
+            "settings.compile": ["default", "none"],
+        }
     )
     seen = {(t.recipe.batch, t.recipe.optimiser.rate, t.settings.compile) for t in found}
     assert len(found) == len(seen) == 12
@@ -287,7 +291,8 @@ def test_a_cell_is_flat_and_plain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "device", "threads"), [("cpu", "cpu", 1), ("cpu:1", "cpu", 1), ("cpu:16", "cpu", 16), ("cuda:3", "cuda:3", 1)]
+    ("text", "device", "threads"),
+    [("cpu", "cpu", 1), ("cpu:1", "cpu", 1), ("cpu:16", "cpu", 16), ("cuda:3", "cuda:3", 1)],
 )
 def test_placements_are_read_and_written(text: str, device: str, threads: int) -> None:
     placement = Placement.parse(text)
@@ -297,7 +302,8 @@ def test_placements_are_read_and_written(text: str, device: str, threads: int) -
 
 
 @pytest.mark.parametrize(
-    "text", ["", "CPU", "cpu:0", "cpu:-1", "cpu:1.5", "cpu:x", "cuda", "cuda:", "cuda:-1", "gpu:0", "cpu:01", 3, None, "cpu\n"]
+    "text",
+    ["", "CPU", "cpu:0", "cpu:-1", "cpu:1.5", "cpu:x", "cuda", "cuda:", "cuda:-1", "gpu:0", "cpu:01", 3, None, "cpu\n"],
 )
 def test_what_is_no_placement_is_said_with_the_remedy(text: Any) -> None:
     with pytest.raises(ValueError, match=r"is not a placement; write cpu, cpu:THREADS or cuda:INDEX"):
@@ -418,7 +424,12 @@ def test_a_study_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 fuzz = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.sampled_from(["cpu", "torch", "s"]),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["cpu", "torch", "s"]),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6) | st.integers(), inner, max_size=3),
     max_leaves=8,
 )

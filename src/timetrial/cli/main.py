@@ -10,6 +10,9 @@ import typer
 from timetrial import __version__
 from timetrial.cli import doctor, engines, models, plan, quick, run, show, verify
 
+# Idle threads of a linear-algebra library spin for a while after each call; beside an engine under test they must not.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 app = typer.Typer(
     name="timetrial",
     no_args_is_help=True,

@@ -14,8 +14,8 @@ from timetrial.stats.intervals import Interval, interval, process_value
 from timetrial.stats.verdicts import Verdict, verdict
 
 GROUP_KEYS = (
-    "model", "variant", "dataset", "batch", "task", "placement", "precision", "seed", "compile", "allocator", "tf32", "deterministic",
-    "profile",
+    "model", "variant", "dataset", "batch", "task", "placement", "precision", "seed", "compile", "allocator",
+    "tf32", "deterministic", "profile",
 )  # fmt: skip
 
 

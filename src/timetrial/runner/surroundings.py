@@ -9,7 +9,7 @@ from timetrial.spec.placement import Placement
 from timetrial.spec.trial import Settings
 
 # What a program needs to find itself and its libraries; everything else could change what is measured.
-_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH", "XLA_FLAGS_EXTRA")
+_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
 _THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 _NEVER_TRIM = str(2**62)
 

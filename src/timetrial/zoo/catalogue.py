@@ -32,7 +32,7 @@ def lookup(name: str) -> Entry:
     return _resolve(name)[0]
 
 
-def find(name: str, **options: Value) -> Model:
+def find(name: str, /, **options: Value) -> Model:
     """The network and recipe of a name; options may stand in the name after `?` or be given apart."""
     entry, plain, given = _resolve(name)
     given = _merged(name, given, options)

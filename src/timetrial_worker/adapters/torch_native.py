@@ -167,6 +167,16 @@ class Torch(Adapter):
         with torch.inference_mode():
             return self._predictor(batch[0])
 
+    def run_predictions(self, batches, first, count):
+        """As a loop of one's own: the mode is entered once, not for every prediction."""
+        if self.training:
+            self._set_training(False)
+        predictor, cycle, output = self._predictor, len(batches), None
+        with torch.inference_mode():
+            for i in range(first, first + count):
+                output = predictor(batches[i % cycle][0])
+        return output
+
     def _set_training(self, training):
         """Only where the mode changes: walking over all modules takes its time."""
         self.predictor.train(training)

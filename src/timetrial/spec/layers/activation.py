@@ -20,18 +20,18 @@ class Activation(Layer):
     """`scaled_tanh` is 1.7159 tanh(2x/3); `hard_sigmoid` is clip(0.2x + 0.5, 0, 1); `gelu` is the exact one."""
 
     function: Function = "relu"
-    slope: float = 0.01  # of leaky_relu, for negative values
+    slope: float | None = None  # of leaky_relu for negative values, 0.01 unless given
 
     @model_validator(mode="after")
     def _slope_only_where_it_counts(self) -> Activation:
-        if self.function != "leaky_relu" and "slope" in self.model_fields_set:
+        if self.function != "leaky_relu" and self.slope is not None:
             raise ValueError(f"'{self.function}' has no slope; only leaky_relu has")
         return self
 
     def operation(self, name: str, source: str, shape: Shape) -> Node:
         attrs: dict[str, Any] = {"function": self.function}
         if self.function == "leaky_relu":
-            attrs["slope"] = self.slope
+            attrs["slope"] = 0.01 if self.slope is None else self.slope
         return Node(name, "activation", (source,), (shape,), shape, attrs)
 
 
@@ -49,7 +49,7 @@ def _parse(value: Any) -> Any:
 
 
 def _dump(value: Activation | None) -> Any:
-    if value is None or value.function != "leaky_relu":
+    if value is None or value.slope is None:
         return value and value.function
     return {"leaky_relu": {"slope": value.slope}}
 
