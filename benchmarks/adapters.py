@@ -27,6 +27,7 @@ from timetrial.stats.intervals import interval
 
 ENGINES = ("torch", "tensorflow", "jax", "keras-torch", "keras-tensorflow", "keras-jax")
 BESIDE = Path(__file__).with_name("beside.py")
+SETTINGS = {**Settings().model_dump(), "device": "cpu", "threads": 1, "seed": 1, "precision": "float32"}
 RECIPE = {"optimiser": {"kind": "sgd", "rate": 0.01, "momentum": 0.9}}
 
 
@@ -55,7 +56,7 @@ def job(engine: str, loop: str, kind: str, blocks: int, folder: Path) -> Path:
         "adapter": engine, "hand": f"{engine.partition('-')[0]}_loops", "kind": kind, "blocks": blocks,
         "network": network.lowered(recipe.loss), "recipe": recipe.model_dump(mode="json"),
         "arrays": str(folder / "arrays.npz"),
-        "settings": {**Settings(loop=loop).model_dump(), "device": "cpu", "threads": 1, "seed": 1, "precision": "float32"},
+        "settings": {**SETTINGS, "loop": loop},
     }  # fmt: skip
     path = folder / "job.json"
     path.write_text(json.dumps(content))
