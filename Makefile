@@ -30,7 +30,7 @@ quick: $(STAMPS)/run engines  ## Install, add the engines, measure them once and
 
 test: lint engines  ## Install, add the engines, and run every check
 	@echo "==> Tests, all of them"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup </dev/null
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile </dev/null
 
 lint: $(STAMPS)/test  ## Style, types and the order of the packages
 	@echo "==> ruff check"

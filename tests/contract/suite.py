@@ -1,0 +1,75 @@
+"""The contract: every adapter agrees with the reference on every case, layer by layer, gradient by gradient.
+
+One process an engine runs all cases; each case is a test of its own. In float64 the tolerance is 1e-9: what passes
+there is the same function, not a similar one. In float32 the same cases show that the engine's usual kernels agree.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import engines
+from tests.contract.cases import ALL, LAYERS, RECIPES, Case
+from tests.contract.prepare import Workbench
+from timetrial_worker import adapters
+
+ROOT = Path(tempfile.mkdtemp(prefix="timetrial-contract-"))
+atexit.register(shutil.rmtree, ROOT, ignore_errors=True)
+
+# What `fit` does differently from `step` (batching, metrics, state) does not depend on the layer: some cases suffice.
+FIT = [*RECIPES, *(case for case in LAYERS if case.name in ("conv-same", "batch-norm-image", "lstm-last", "embedding"))]
+# Whether it is the same function does not depend on how hard XLA optimises; the runs in float32 use its defaults.
+QUICKLY = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
+
+
+@cache
+def bench(engine: str, precision: str, loop: str) -> Workbench:
+    made = Workbench.make(ROOT / f"{engine}-{precision}-{loop}", precision, loop)
+    located = engines.find(engine)
+    cases = [case.name for case in cases_of(loop)]
+    hurry = QUICKLY if precision == "float64" else {}
+    made.probe(engine, str(located.interpreter), *cases, **located.engine.backend_env, **hurry)
+    return made
+
+
+@cache
+def reference(traits: str) -> Workbench:
+    source = Workbench.make(ROOT / f"source-{abs(hash(traits))}")
+    made = source.with_traits(ROOT / f"reference-{abs(hash(traits))}", json.loads(traits))
+    made.probe("reference")
+    return made
+
+
+def traits_of(engine: str) -> dict[str, Any]:
+    return dict(adapters.load(engine, {}).traits)
+
+
+def cases_of(loop: str) -> list[Case]:
+    return FIT if loop == "fit" else ALL
+
+
+def contract(engine: str, precision: str, loop: str) -> Callable[[Case], None]:
+    """The test of one engine. Each engine has a file of its own, so that a parallel run computes its cases once."""
+
+    @pytest.mark.engines
+    @pytest.mark.timeout(1200)  # the first case waits until the process has computed all of them
+    @pytest.mark.parametrize("case", cases_of(loop), ids=lambda case: case.name)
+    def agrees(case: Case) -> None:
+        engines.find(engine)
+        made = bench(engine, precision, loop)
+        verdict = made.verdict(case.name, engine)
+        assert verdict["outcome"] == "ok", verdict.get("message")
+        proof = made.compare(case, engine, reference(json.dumps(traits_of(engine), sort_keys=True)))
+        assert proof.checks
+        assert proof.passed, proof.first_failure
+
+    return agrees
