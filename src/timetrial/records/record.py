@@ -79,6 +79,7 @@ class Record(_Model):
     trial: str
     study: str
     block: int
+    role: Literal["cell", "twin"] = "cell"  # a twin is the anchor cell under a second name: their difference is noise
     cell: dict[str, Any]  # the trial's coordinates and sizes, flat, for queries
     outcome: Outcome
     phases: dict[str, float] = {}  # seconds

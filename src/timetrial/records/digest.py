@@ -1,0 +1,172 @@
+"""The fast path over very many records: of each run what statistics need, and none of its raw values.
+
+A record is still checked as a whole, in one go with the parsing: this path and `Store` agree on what a record is, and
+the time goes into opening the files. One file after the other, so that only the digests are held in memory.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pydantic import ValidationError
+
+from timetrial.records.record import SCHEMA, Kind, Record
+from timetrial.records.store import Store, Unreadable, _reason
+from timetrial.spec.study import RESERVED
+from timetrial.stats.intervals import Interval, interval
+
+# The two figures of peak memory, the better one first, and how each came about.
+MEMORY = (
+    ("allocator_live_peak", "device allocator, live bytes"),
+    ("resident_after_steady", "kernel's high-water mark of the process"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """One run. `seconds` is the median of its laps; None where there are none, or where they are no times."""
+
+    run: str
+    trial: str
+    study: str
+    block: int
+    role: str
+    cell: Mapping[str, Any]
+    kind: Kind
+    reason: str
+    remedy: str
+    seconds: float | None
+    memory: Mapping[str, int]
+    accuracy: float | None
+    schema: int
+    machine: str
+    versions: Mapping[str, str]
+    hashes: Mapping[str, str]
+    includes: str
+    started: str
+
+    @property
+    def measured(self) -> bool:
+        return self.kind == "ok" and self.seconds is not None
+
+
+@dataclass(frozen=True)
+class Brief:
+    """One cell over all its runs. As everywhere, a cell of which a run failed has no time."""
+
+    cell: Mapping[str, Any]
+    step: Interval | None
+    seconds: tuple[float, ...]  # of its processes
+    outcomes: Mapping[str, int]
+
+
+def digests(place: Path) -> Iterator[Digest | Unreadable]:
+    """Of a record, of the folder of a study, or of a whole folder of records; in a fixed order."""
+    known: dict[tuple[str, str], Any] = {}
+    for path in _paths(place):
+        try:
+            yield _digest(_record(path), known)
+        except (ValueError, OSError) as error:
+            yield Unreadable(Path(path), _reason(error))
+
+
+def briefs(rows: Iterable[Digest]) -> list[Brief]:
+    """By cell, in the order in which the cells are first met; the anchor's twin is no cell."""
+    cells: dict[tuple[str, str], list[Digest]] = {}
+    for row in rows:
+        if row.role == "cell":
+            cells.setdefault((row.trial, row.machine), []).append(row)
+    return [_brief(runs) for runs in cells.values()]
+
+
+def times(runs: Iterable[Digest]) -> tuple[float, ...]:
+    """Of the processes, or nothing at all where one of them failed."""
+    found = [run.seconds if run.measured else None for run in runs]
+    return tuple(seconds for seconds in found if seconds is not None) if None not in found else ()
+
+
+def peak_memory(runs: Iterable[Digest]) -> tuple[float | None, str]:
+    """Median of the peaks, and their method: only peaks of the same method are comparable."""
+    good = [run for run in runs if run.measured]
+    for name, method in MEMORY:
+        values = [run.memory[name] for run in good if name in run.memory]
+        if values:
+            return median(values), method
+    return None, ""
+
+
+def _brief(runs: list[Digest]) -> Brief:
+    seconds = times(runs)
+    counts = Counter(run.kind for run in runs)
+    return Brief(runs[0].cell, interval(seconds) if seconds else None, seconds, dict(counts.most_common()))
+
+
+def _paths(place: Path) -> Iterator[str]:
+    if not place.is_dir():
+        yield str(place)
+        return
+    folders = []
+    with os.scandir(place) as entries:
+        for entry in entries:
+            if entry.is_dir() and entry.name != RESERVED and not entry.name.startswith("."):
+                folders.append(entry.path)
+    for folder in (str(place), *sorted(folders)):
+        yield from _files(folder)
+
+
+def _files(folder: str) -> list[str]:
+    with os.scandir(folder) as entries:
+        return sorted(entry.path for entry in entries if entry.name.endswith(".json") and not entry.is_dir())
+
+
+def _record(path: str) -> Record:
+    with open(path, "rb") as file:
+        content = file.read()
+    with suppress(ValidationError):
+        record = Record.model_validate_json(content)
+        if record.schema_version <= SCHEMA:
+            return record
+    return Store._read(Path(path))  # the slow path has the words for what is wrong
+
+
+def _digest(record: Record, known: dict[tuple[str, str], Any]) -> Digest:
+    def shared(name: str) -> Any:
+        """The runs of a trial mostly have equal parts: one copy of each is enough."""
+        value = getattr(record, name)
+        kept = known.setdefault((record.trial, name), value)
+        return kept if kept == value else value
+
+    return Digest(
+        run=record.run,
+        trial=record.trial,
+        study=record.study,
+        block=record.block,
+        role=record.role,
+        cell=shared("cell"),
+        kind=record.outcome.kind,
+        reason=record.outcome.reason,
+        remedy=record.outcome.remedy,
+        seconds=_seconds(record.laps.seconds) if record.laps else None,
+        memory=record.memory,
+        accuracy=record.training.accuracy if record.training else None,
+        schema=record.schema_version,
+        machine=record.machine,
+        versions=shared("versions"),
+        hashes=shared("hashes"),
+        includes=shared("includes"),
+        started=record.started,
+    )
+
+
+def _seconds(laps: tuple[float, ...]) -> float | None:
+    # As `stats.intervals.process_value`, which takes an array library's time for a handful of numbers.
+    found = median(laps) if laps else None
+    return found if found is not None and math.isfinite(found) and found > 0 else None
