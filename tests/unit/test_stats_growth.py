@@ -134,7 +134,16 @@ def test_fixed_cost_and_direction() -> None:
     assert falling.fixed == pytest.approx(1, rel=1e-3)
 
 
-@pytest.mark.parametrize(("x", "y"), [([1, 2], [1]), ([0, 1, 2, 3], [1, 1, 1, 1]), ([1, 2, 3, 4], [1, -1, 1, 1])])
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ([1, 2], [1]),
+        ([0, 1, 2, 3], [1, 1, 1, 1]),
+        ([1, 2, 3, 4], [1, -1, 1, 1]),
+        ([1, 2, 3, 4], [1, 1, math.inf, 1]),
+        ([1, 2, 3, 4], [1, 1, math.nan, 1]),
+    ],
+)
 def test_what_has_no_logarithm_is_refused_with_a_remedy(x: list[float], y: list[float]) -> None:
     with pytest.raises(ValueError, match="leave out the cells that have no value"):
         growth(x, y)

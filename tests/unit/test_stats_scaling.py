@@ -93,6 +93,11 @@ def test_counts_are_refused_with_a_remedy(samples: dict[int, list[float]]) -> No
         scaling(samples)
 
 
+def test_counts_that_were_not_measured_are_refused_too() -> None:
+    with pytest.raises(ValueError, match=r"at \[4\]; leave these counts out"):
+        scaling({1: [1.0], 4: []})
+
+
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 500), st.sampled_from([0.25, 8.0]), st.randoms(use_true_random=False))
 def test_neither_unit_nor_order_matters(seed: int, unit: float, random: object) -> None:

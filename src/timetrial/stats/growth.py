@@ -50,7 +50,8 @@ class Growth:
 def growth(x: Sequence[float], y: Sequence[float], noise: float = NOISE) -> Growth:
     """Of one value (the mean over processes) at each of several sizes. `noise` is how well the values are known."""
     sizes, values = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if sizes.shape != values.shape or not ((sizes > 0).all() and (values > 0).all()):
+    both = np.concatenate([sizes, values])
+    if sizes.shape != values.shape or not (np.isfinite(both).all() and (both > 0).all()):
         raise ValueError("growth: needs as many sizes as values, all above 0; leave out the cells that have no value")
     if len(set(x)) < LEAST:
         return Growth("too few points", len(sizes))
