@@ -1,0 +1,42 @@
+"""When to stop repeating a cell, and how far it still is. Targets belong to the runner."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from timetrial.stats.intervals import interval, t_quantile
+from timetrial.stats.verdicts import LEAST_FLOOR, MOST, Verdict, verdict
+
+
+def width_reached(values: Sequence[float], target: float) -> bool:
+    """Is the half width of the interval at most `target` of the value? Never with one process."""
+    half = interval(values).half_width
+    return half is not None and half <= target
+
+
+def further(values: Sequence[float], target: float) -> int:
+    """Number of further processes until the half width is at most `target`, at today's spread; a thousand at most."""
+    count = len(values)
+    if count < 2:
+        return 2 - count
+    spread = float(np.std(np.log(values), ddof=1))
+
+    def enough(more: int) -> bool:
+        freedom = count + more - 1
+        return math.expm1(float(t_quantile(0.95, freedom)) * spread / math.sqrt(count + more)) <= target
+
+    return bisect.bisect_left(range(MOST), True, key=enough)
+
+
+def decided(a: Sequence[float], b: Sequence[float], floor: float = LEAST_FLOOR, looks: int = 1) -> Verdict:
+    """The verdict while the study goes on: `looks` is how often its design may look, this one and all others counted."""
+    return verdict(a, b, floor, guarded(looks))
+
+
+def guarded(looks: int, confidence: float = 0.95) -> float:
+    """Confidence of each single look, so that all together are wrong no more often than one at `confidence` would be."""
+    return 1 - (1 - confidence) / looks**0.75
