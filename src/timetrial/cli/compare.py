@@ -128,7 +128,7 @@ def _answer(compared: Compared, checked: list[Checked]) -> dict[str, Any]:
         "across": compared.across,
         "differs": [{"what": what, "base": ours, "new": theirs} for what, ours, theirs in compared.differs],
         "floor": found.floor,
-        "twins": found.twins,
+        "floors": found.floors,
         "counts": found.counts,
         "cells": [_line(line) for line in found.lines],
         "gate": [

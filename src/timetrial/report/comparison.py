@@ -5,7 +5,6 @@ The direction is the same everywhere: the speed-up of NEW over BASE is the time 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,10 +12,10 @@ from typing import Any, Literal, get_args
 
 from timetrial.records.digest import Digest, peaks, times
 from timetrial.records.store import Unreadable
+from timetrial.stats.floor import Floor, floor
 from timetrial.stats.intervals import Interval, Ratio, interval, ratio
-from timetrial.stats.verdicts import Verdict, verdict
+from timetrial.stats.verdicts import LEAST_FLOOR, Verdict, holm
 
-MARGIN = 0.01  # the least difference that is ever called one
 # Of a cell: sizes that follow from its network, and the version, which may always differ.
 NOT_COORDINATES = frozenset({"network", "parameters", "parameters_all", "multiply_adds", "version"})
 State = Literal["slower", "faster", "same", "undecided", "not measured", "only in BASE", "only in NEW"]
@@ -93,8 +92,12 @@ class Comparison:
     base: Side
     new: Side
     lines: tuple[Line, ...]
-    floor: float  # the smallest difference that these sessions can see
-    twins: int  # cells that were measured twice, from which the floor comes
+    floors: tuple[Floor, ...]  # one for each cell that was measured twice
+
+    @property
+    def floor(self) -> float:
+        """The smallest difference that these sessions can see."""
+        return max((one.value for one in self.floors), default=LEAST_FLOOR)
 
     @property
     def counts(self) -> dict[State, int]:
@@ -173,20 +176,12 @@ def _which(one: Side, first: Cell, second: Cell) -> str:
     )
 
 
-def lines(found: Iterable[Pair], floor: float) -> tuple[Line, ...]:
+def lines(found: Iterable[Pair], least: float) -> tuple[Line, ...]:
+    """With verdicts that hold together: with 95 % confidence not one of the whole table is wrong."""
     rows = list(found)
-    both = [(left, right) for _, left, right in rows if left and right and left.seconds and right.seconds]
-    judged = dict(zip(map(_identity, both), _verdicts(both, floor), strict=True))
-    return tuple(_line(key, left, right, judged.get((id(left), id(right)))) for key, left, right in rows)
-
-
-def _identity(pair: tuple[Cell, Cell]) -> tuple[int, int]:
-    return id(pair[0]), id(pair[1])
-
-
-def _verdicts(both: Sequence[tuple[Cell, Cell]], floor: float) -> list[Verdict]:
-    """All claims of the table at once."""
-    return [verdict(new.seconds, base.seconds, floor) for base, new in both]
+    times_ = {key: (new.seconds, base.seconds) for key, base, new in rows if base and new}
+    judged = holm({key: pair for key, pair in times_.items() if all(pair)}, least)
+    return tuple(_line(key, base, new, judged.get(key)) for key, base, new in rows)
 
 
 def _line(key: Key, base: Cell | None, new: Cell | None, found: Verdict | None) -> Line:
@@ -207,15 +202,10 @@ def _memory(base: Cell, new: Cell) -> tuple[Ratio | None, str]:
     return ratio(before, after), method
 
 
-def noise_floor(sides: Iterable[Side]) -> tuple[float, int]:
-    """The largest difference between a cell and its own twin, at least the margin; and how many twins there are."""
-    found = [
-        abs(math.log(ratio(cell.seconds, times(cell.twins)).value))
-        for one in sides
-        for cell in one.cells
-        if cell.seconds and cell.twins and times(cell.twins)
-    ]
-    return max([MARGIN, *found]), len(found)
+def noise_floors(sides: Iterable[Side]) -> tuple[Floor, ...]:
+    """Of each cell that was measured a second time under another name."""
+    found = (floor(cell.seconds, times(cell.twins)) for one in sides for cell in one.cells)
+    return tuple(one for one in found if one.twins)
 
 
 def matching(side_: Side, wanted: Mapping[str, str]) -> Side:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from timetrial.records.digest import Digest
-from timetrial.report.comparison import Cell, Comparison, Side, lines, noise_floor, pairs, shared
+from timetrial.report.comparison import Cell, Comparison, Side, lines, noise_floors, pairs, shared
+from timetrial.stats.verdicts import LEAST_FLOOR
 
 WORK = ("model", "variant", "task", "dataset", "batch")  # another of these is another amount of work
 ALWAYS = ("version", "code")  # may be named, and may differ without
@@ -73,8 +74,9 @@ def compare(base: Side, new: Side, across: Collection[str] = (), force: bool = F
     problems += _unlike(both, free)
     if problems and not force:
         raise Incomparable(problems)
-    floor, twins = noise_floor((base, new))
-    comparison = Comparison(base, new, lines(found, floor), floor, twins)
+    floors = noise_floors((base, new))
+    least = max((one.value for one in floors), default=LEAST_FLOOR)
+    comparison = Comparison(base, new, lines(found, least), floors)
     return Compared(comparison, tuple(across), tuple(_differences(both, free)), tuple(problems))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from timetrial.report import words
-from timetrial.report.comparison import Cell, Line
+from timetrial.report.comparison import Cell, Comparison, Line
 from timetrial.report.comparison_gate import Checked
 from timetrial.report.comparison_rules import Compared
 from timetrial.stats.intervals import Ratio
@@ -91,13 +91,26 @@ def notes(compared: Compared) -> Iterator[str]:
     found = compared.found
     for what, ours, theirs in compared.differs:
         yield f"Differs: {what}, {ours} in BASE, {theirs} in NEW."
-    yield DIRECTION + " In brackets: its 95 % interval over processes."
-    cells_ = "1 cell" if found.twins == 1 else f"{found.twins or 'no'} cells"
+    yield DIRECTION + _brackets(found)
+    cells_ = "1 cell" if len(found.floors) == 1 else f"{len(found.floors) or 'no'} cells"
     basis = f"from {cells_} measured twice, at least 1 %"
     yield f"Noise floor: {100 * found.floor:.2g} % ({basis}); a smaller difference is called none."
+    if any(one.told_apart for one in found.floors):
+        yield "A cell measured twice differs from itself for certain: something moved the times of a whole session."
     yield from dict.fromkeys(f"Memory: {line.memory_note}." for line in found.lines if line.memory_note)
     for label, one in (("BASE", found.base), ("NEW", found.new)):
         yield from (f"{label}: {item.path}: left out, {item.reason}." for item in one.unreadable)
+
+
+def _brackets(found: Comparison) -> str:
+    levels = [line.verdict.confidence for line in found.lines if line.verdict and line.verdict.speedup.low is not None]
+    if not levels:
+        return ""
+    low, high = (f"{100 * level:.4g} %" for level in (min(levels), max(levels)))
+    text = f" In brackets: its interval over processes, of {low if low == high else f'{low} to {high}'}"
+    if len(levels) > 1:
+        text += f", so that of {len(levels)} verdicts with 95 % confidence not one is wrong (Holm)"
+    return text + "."
 
 
 def failures(compared: Compared, names: Sequence[str]) -> Iterator[str]:
