@@ -124,7 +124,15 @@ def _paths(place: Path) -> Iterator[str]:
 
 def _files(folder: str) -> list[str]:
     with os.scandir(folder) as entries:
-        return sorted(entry.path for entry in entries if entry.name.endswith(".json") and not entry.is_dir())
+        return sorted(entry.path for entry in entries if entry.name.endswith(".json") and not _full(entry))
+
+
+def _full(entry: os.DirEntry[str]) -> bool:
+    """A folder with something in it is a study, whatever its name; an empty one may be in the place of a record."""
+    if not entry.is_dir():
+        return False
+    with os.scandir(entry) as inside:
+        return next(inside, None) is not None
 
 
 def _record(path: str) -> Record:
