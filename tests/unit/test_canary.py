@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from timetrial.meters.canary import MOST_CORES, Canary, Drift, Reading, Song, drift, spread, typical
+from timetrial.meters.canary import MOST_CORES, Canary, Drift, Noise, Reading, Song, drift, noise, spread, typical
 
 CORES = sorted(os.sched_getaffinity(0))
 
@@ -127,7 +127,7 @@ def test_a_slow_core_is_not_hidden_by_one_that_was_slower_from_the_start() -> No
     """Core 1 is always the slowest; core 0 lost a fifth."""
     found = drift(reading((0, 1.0, 1.0), (1, 1.5, 1.0)), reading((0, 1.2, 1.0), (1, 1.5, 1.0)))
     assert found is not None
-    assert found.worst == pytest.approx(0.2)
+    assert found.compute == pytest.approx(0.2)
 
 
 def test_drift_of_what_was_not_measured_is_not_measured() -> None:
@@ -138,22 +138,33 @@ def test_drift_of_what_was_not_measured_is_not_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "floor", "flagged"),
+    ("found", "floor", "noise", "flagged"),
     [
-        (Drift(0.019, 0.0), 0.0, False),
-        (Drift(0.021, 0.0), 0.0, True),
-        (Drift(0.0, -0.03), 0.0, True),  # faster than before is a change too
-        (Drift(0.03, 0.0), 0.04, False),  # within the session's own noise
+        (Drift(0.019, 0.0), 0.0, None, 0),
+        (Drift(0.021, 0.0), 0.0, None, 1),
+        (Drift(0.0, -0.03), 0.0, None, 1),  # faster than before is a change too
+        (Drift(0.03, 0.03), 0.04, None, 0),  # within the session's own noise
+        (Drift(0.03, 0.10), 0.0, Noise(0.01, 0.12), 1),  # copies vary that much by themselves here
+        (Drift(0.03, 0.20), 0.0, Noise(0.01, 0.12), 2),
     ],
 )
-def test_what_is_flagged(found: Drift, floor: float, flagged: bool) -> None:
-    assert found.beyond(floor) is flagged
+def test_what_is_flagged(found: Drift, floor: float, noise: Noise | None, flagged: int) -> None:
+    assert len(found.remarks(floor, noise)) == flagged
 
 
-def test_the_words_say_what_changed_and_what_to_do() -> None:
-    assert "computes 5.0 % more slowly" in Drift(0.05, 0.01).words()
-    assert "copies memory 4.0 % faster" in Drift(0.01, -0.04).words()
-    assert "repeated" in Drift(0.05, 0.0).words()
+def test_a_remark_says_what_changed_and_what_to_do() -> None:
+    slower, faster = Drift(0.05, -0.04).remarks()
+    assert "computes 5.0 % more slowly" in slower
+    assert "copies memory 4.0 % faster" in faster
+    assert slower.endswith("repeat the run")
+
+
+def test_noise_is_how_far_songs_lie_apart() -> None:
+    found = noise([reading((0, 1.0 + i / 100, 2.0)) for i in range(11)])
+    assert found is not None
+    assert found.compute == pytest.approx(0.08 / 1.05)
+    assert found.copy == 0.0
+    assert noise([reading((0, 1.0, 1.0))] * 4 + [None]) is None
 
 
 def test_the_typical_reading_is_the_median_core_by_core() -> None:

@@ -63,21 +63,23 @@ class Drift:
     compute: float
     copy: float
 
-    @property
-    def worst(self) -> float:
-        return max(self.compute, self.copy, key=abs)
-
-    def beyond(self, floor: float = 0.0) -> bool:
-        """Whether the machine changed by more than 2 %, or than the session's own noise."""
-        return abs(self.worst) > max(LEAST_DRIFT, floor)
-
-    def words(self) -> str:
-        what = "computes" if self.worst == self.compute else "copies memory"
-        change = "more slowly" if self.worst > 0 else "faster"
-        return (
-            f"the machine {what} {100 * abs(self.worst):.1f} % {change} than before; "
-            "the run is to be repeated: let the machine come to rest first, and leave it alone meanwhile"
+    def remarks(self, floor: float = 0.0, noise: Noise | None = None) -> tuple[str, ...]:
+        """A sentence for each part that changed by more than 2 %, than the session's own floor, and than the canary
+        itself varies while nothing changes. None: the machine stayed what it was."""
+        noise = noise or Noise(0.0, 0.0)
+        parts = (("computes", self.compute, noise.compute), ("copies memory", self.copy, noise.copy))
+        return tuple(
+            _changed(what, change) for what, change, usual in parts if abs(change) > max(LEAST_DRIFT, floor, usual)
         )
+
+
+@dataclass(frozen=True)
+class Noise:
+    """How far songs lie apart on a machine that is left alone, from the tenth to the ninetieth percentile, over their
+    median."""
+
+    compute: float
+    copy: float
 
 
 class Canary:
@@ -162,6 +164,26 @@ def typical(readings: Sequence[Reading | None]) -> Reading | None:
         for core, songs in sorted(by_core.items())
     )
     return Reading(songs) if songs else None
+
+
+def noise(readings: Sequence[Reading | None]) -> Noise | None:
+    """Of songs on the same cores, one after the other; None of fewer than five."""
+    heard = [reading for reading in readings if reading is not None]
+    if len(heard) < 5:
+        return None
+    return Noise(_apart([one.compute_seconds for one in heard]), _apart([one.copy_seconds for one in heard]))
+
+
+def _apart(values: Sequence[float]) -> float:
+    tenths = statistics.quantiles(values, n=10, method="inclusive")
+    return (tenths[-1] - tenths[0]) / statistics.median(values)
+
+
+def _changed(what: str, change: float) -> str:
+    return (
+        f"the machine {what} {100 * abs(change):.1f} % {'more slowly' if change > 0 else 'faster'} than before: "
+        "let it come to rest, leave it alone, and repeat the run"
+    )
 
 
 def _reading(answer: Sequence[Mapping[str, Any]]) -> Reading | None:

@@ -1,10 +1,10 @@
 """A second opinion on the t interval: resampling, which assumes no shape of the spread.
 
-The plain percentile interval is far too narrow for the five or ten processes of a study (at five processes it misses the
-truth three times as often as it says), and BCa would correct its skewness by a third moment estimated from five values.
-So it is the expanded percentile interval: percentiles farther out, by as much as the t interval is wider than the normal
-one and a sample's spread smaller than the population's. On well-behaved samples it agrees with t, and where it does not,
-the values are skewed or of two kinds.
+The plain percentile interval is far too narrow for the five or ten processes of a study (at five processes it misses
+the truth three times as often as it says), and BCa would correct its skewness by a third moment estimated from five
+values. So it is the expanded percentile interval: percentiles farther out, by as much as the t interval is wider than
+the normal one and a sample's spread smaller than the population's. On well-behaved samples it agrees with t, and where
+it does not, the values are skewed or of two kinds.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from timetrial.stats.verdicts import LEAST_FLOOR
 LIMIT = 0.02  # a smaller change of the machine is no reason to repeat a run
 LEAST = 5  # values: below, no order of them is rare enough to be called a trend
 SIDE = 2  # values on either side of a jump
+Kind = Literal["none", "slide", "jump", "unknown"]
 Array = np.ndarray[Any, Any]
 
 
@@ -22,11 +23,11 @@ Array = np.ndarray[Any, Any]
 class Drift:
     """`flagged` are the runs whose canary lies beyond `limit` from the session's median.
 
-    `slide` is canary time at the session's end over that at its start along a straight line, `jump` that after over that
-    before the run `jump_at`. `kind` names the one that is certain, larger than the limit, and the better description.
+    `slide` is canary time at the session's end over that at its start along a straight line, `jump` that from the run
+    `jump_at` on over that before it. `kind` names the one that is certain, beyond the limit, and describes it better.
     """
 
-    kind: Literal["none", "slide", "jump", "unknown"]
+    kind: Kind
     limit: float
     deviations: tuple[float, ...]
     flagged: tuple[int, ...]
@@ -41,16 +42,16 @@ def drift(
     """`positions` are the times of the runs, or their numbers; `values` their canary times."""
     order = np.argsort(np.asarray(positions, np.float64), kind="stable")
     at, logs = np.asarray(positions, np.float64)[order], np.log(np.asarray(values, np.float64))[order]
-    limit = max(LIMIT, floor)
+    limit, each = max(LIMIT, floor), 1 - (1 - confidence) / 2  # two questions share the error
     deviations = tuple(float(value) for value in np.expm1(np.log(np.asarray(values)) - np.median(logs)))
     flagged = tuple(index for index, value in enumerate(deviations) if abs(value) > limit)
     if len(at) < LEAST or at[0] == at[-1]:
         return Drift("unknown", limit, deviations, flagged)
-    slide, line = _slide(at, logs, confidence)
-    jump, split, step = _jump(logs, confidence)
-    real = {"slide": line} if _real(slide, limit) else {}
-    real |= {"jump": step} if _real(jump, limit) else {}
-    kind = min(real, key=lambda name: np.abs(logs - real[name]).sum(), default="none")
+    slide, line = _slide(at, logs, each)
+    jump, split, step = _jump(logs, each)
+    models: tuple[tuple[Kind, Ratio, Array], ...] = (("slide", slide, line), ("jump", jump, step))
+    left = [(float(np.abs(logs - model).sum()), kind) for kind, change, model in models if _real(change, limit)]
+    kind = min(left)[1] if left else "none"
     return Drift(kind, limit, deviations, flagged, slide, jump, int(order[split]))
 
 

@@ -20,9 +20,7 @@ class Power:
     power: float
 
 
-def power(
-    effect: float, spread: float, processes: int, floor: float = LEAST_FLOOR, confidence: float = 0.95
-) -> float:
+def power(effect: float, spread: float, processes: int, floor: float = LEAST_FLOOR, confidence: float = 0.95) -> float:
     """Of FASTER (of SLOWER, for an effect below 0), by the noncentral t, at equal spread and count of both."""
     from scipy.special import nctdtr
 

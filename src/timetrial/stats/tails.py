@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-# With fewer values the true percentile lies beyond the largest of them in more than 0.13 % of all samples (three standard
-# deviations), and what is printed would be a guess at what has not been seen.
+# With fewer values the true percentile lies beyond the largest of them in more than 0.13 % of all samples (the tail
+# beyond three standard deviations), and what is printed would be a guess at what has not been seen.
 LEAST = {50: 1, 90: 64, 95: 130, 99: 662}
 
 

@@ -50,13 +50,13 @@ def verdict(a: Sample, b: Sample, floor: float = LEAST_FLOOR, confidence: float 
 def p_value(a: Sample, b: Sample, floor: float = LEAST_FLOOR) -> float | None:
     """The smallest error at which this pair is decided, whichever way; None for a single process.
 
-    The three claims are three one-sided tests. FASTER: the log ratio is not above the upper border of the margin.
-    SLOWER: not below the lower border. SAME: not inside, which is two tests at once, so the border that is nearer to the
-    estimate gives the larger p. Only the claim of the region in which the estimate lies can have a p below a half, and
-    its p is that of the distance to the nearest border. It is doubled because one truth can make two claims false
-    (inside the margin: FASTER and SLOWER; on the upper border: FASTER and SAME), and so that it agrees with the verdict:
-    the interval of confidence 1 - p just touches the border. All decisions come from that one interval, so that they
-    are wrong only if it misses the truth.
+    The three claims are three one-sided tests, each against the border of the margin. FASTER: that the log ratio is not
+    above the upper one. SLOWER: not below the lower one. SAME: not inside, two tests at once, of which the border that
+    is nearer to the estimate gives the larger p. Only the claim of the region in which the estimate lies can have a p
+    below a half, and it is that of the distance to the nearest border. It is doubled because one truth can make two
+    claims false (inside the margin: FASTER and SLOWER; on the upper border: FASTER and SAME). So doubled it is the error
+    at which the ratio's interval just touches the border, and the verdict, whichever of the three it is, can only be
+    wrong where that interval misses the truth.
     """
     from scipy.special import stdtr
 
