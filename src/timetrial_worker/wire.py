@@ -22,11 +22,16 @@ class Wire(object):
 
     @contextmanager
     def phase(self, name):
-        self.tell("begin", phase=name)
+        self.tell("begin", phase=name, resident=resident())
         start = time.perf_counter()
         yield
         seconds = time.perf_counter() - start
         self.tell("end", phase=name, seconds=seconds, resident_peak=resident_peak())
+
+
+def resident():
+    """What this process holds now, in bytes: at the begin of a phase its baseline. None where there is no such file."""
+    return _status("VmRSS:")
 
 
 def resident_peak():
@@ -34,10 +39,14 @@ def resident_peak():
 
     VmHWM belongs to the program that runs now; ru_maxrss would still hold the parent's size from before the start.
     """
+    return _status("VmHWM:")
+
+
+def _status(name):
     try:
         with open("/proc/self/status") as file:
             for line in file:
-                if line.startswith("VmHWM:"):
+                if line.startswith(name):
                     return int(line.split()[1]) * 1024
     except OSError:
         pass

@@ -1,4 +1,4 @@
-"""`timetrial doctor`: what this machine is, and what would disturb a measurement."""
+"""`timetrial doctor`: how fit this machine is for measuring, what to do about it, and what the machine is."""
 
 from __future__ import annotations
 
@@ -6,39 +6,62 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from timetrial.cli.shared import AsJson, console, explained, print_json
+from timetrial.cli.shared import FAILED, AsJson, console, explained, print_json
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from timetrial.meters.grade import Grade
     from timetrial.meters.hardware import Machine
 
 UNKNOWN = "not known"
+COLOURS = {"green": "green", "amber": "yellow", "red": "red"}
 
 
 def doctor(
     as_json: AsJson = False,
     engines: Annotated[bool, typer.Option("--engines", help="Also let every installed engine do a step.")] = False,
 ) -> None:
-    """Show the hardware and software that times depend on: processor, memory, limits, GPUs, engines."""
+    """Grade this machine for measuring, and show what times depend on: processor, memory, limits, GPUs, engines."""
     with explained():
         from dataclasses import asdict
 
         from timetrial.engines.locate import installed
+        from timetrial.meters.grade import examine, grade
         from timetrial.meters.hardware import fingerprint, inventory
 
         machine, found = inventory(), installed()
+        graded = grade(examine(machine))
         if as_json:
             here = [{"engine": e.name, "version": e.version, "found": e.kind} for e in found]
-            print_json({"fingerprint": fingerprint(machine), **asdict(machine), "engines": here})
-            return
-        out = console()
-        for name, value in [*_facts(machine), ("fingerprint", fingerprint(machine))]:
-            out.print(f"[bold]{name:18}[/] {value}")
-        listed = ", ".join(f"{e.name} {e.version}" for e in found if e.interpreter)
-        out.print(f"[bold]{'engines':18}[/] {listed or 'none; timetrial engines add torch tensorflow jax'}")
-        if engines:
-            from timetrial.cli.engines import check_engines
+            grading = {"colour": graded.colour, "usable": graded.usable, "points": graded.points}
+            print_json({"fingerprint": fingerprint(machine), **asdict(machine), "engines": here, "grade": grading})
+        else:
+            out = console()
+            _print_grade(out, graded)
+            for name, value in [*_facts(machine), ("fingerprint", fingerprint(machine))]:
+                out.print(f"[bold]{name:18}[/] {value}")
+            listed = ", ".join(f"{e.name} {e.version}" for e in found if e.interpreter)
+            out.print(f"[bold]{'engines':18}[/] {listed or 'none; timetrial engines add torch tensorflow jax'}")
+            if engines:
+                from timetrial.cli.engines import check_engines
 
-            check_engines(None, False)
+                check_engines(None, False)
+        if not graded.usable:
+            raise typer.Exit(FAILED)
+
+
+def _print_grade(out: Console, graded: Grade) -> None:
+    from rich.table import Table
+
+    out.print(f"[bold]{graded.words()}[/]")
+    table = Table("point", "grade", "found", "remedy", box=None, header_style="bold", pad_edge=False)
+    for point in graded.points:
+        colour = COLOURS.get(point.colour)
+        word = "not known" if point.colour == "unknown" else point.colour
+        table.add_row(point.name, f"[{colour}]{word}[/]" if colour else word, point.found, point.remedy)
+    out.print(table)
+    out.print()
 
 
 def _facts(machine: Machine) -> list[tuple[str, str]]:
