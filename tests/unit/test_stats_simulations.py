@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from timetrial.stats.intervals import process_value, ratio
-from timetrial.stats.power import power, processes_for, table
+from timetrial.stats.power import power, processes_for, smallest_effect, table
 from timetrial.stats.verdicts import verdict
 
 rng = np.random.default_rng
@@ -181,6 +182,12 @@ def test_power_grows_with_effect_and_processes_and_falls_with_spread() -> None:
     assert values[0] == pytest.approx(0.025, abs=1e-6)
 
 
+def test_the_power_is_a_number_however_far_away_the_effect() -> None:
+    values = [power(effect, 0.01, 8) for effect in np.geomspace(0.011, 5, 400)]
+    assert all(before <= after + 1e-12 for before, after in pairwise(values))
+    assert values[-1] == 1.0
+
+
 def test_known_corners_of_the_power() -> None:
     assert power(0.5, 0.01, 5) == pytest.approx(1.0)
     assert power(0.0, 0.005, 20) < 1e-4
@@ -197,6 +204,20 @@ def test_as_many_processes_as_it_says_and_no_fewer_see_the_effect(effect: float,
     assert count is not None
     assert power(effect, spread, count) >= 0.8
     assert count == 2 or power(effect, spread, count - 1) < 0.8
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.floats(0.001, 0.05), st.integers(2, 30), st.floats(0.1, 0.95))
+def test_the_smallest_effect_is_seen_as_often_as_wanted(spread: float, processes: int, wanted: float) -> None:
+    effect = smallest_effect(spread, processes, wanted)
+    assert effect > 0.01
+    assert power(effect, spread, processes) == pytest.approx(wanted, abs=1e-4)
+
+
+@pytest.mark.parametrize(("processes", "wanted"), [(1, 0.8), (5, 1.0), (5, 0.0)])
+def test_an_effect_that_is_never_or_always_seen_is_refused(processes: int, wanted: float) -> None:
+    with pytest.raises(ValueError, match="ask of 2 or more"):
+        smallest_effect(0.01, processes, wanted)
 
 
 def test_what_no_study_sees_has_no_number() -> None:
