@@ -3,10 +3,13 @@
 A lap is some steps between two synchronisations. Times are seconds per step. Warm-up is measured and kept.
 """
 
+import math
 import time
 from collections import namedtuple
 
-Plan = namedtuple("Plan", "laps lap_seconds window tolerance warmup_steps warmup_seconds seconds")
+Plan = namedtuple(
+    "Plan", "laps lap_seconds window tolerance warmup_steps warmup_seconds seconds precision least_seconds"
+)
 Warmup = namedtuple("Warmup", "values stable")
 
 clock = time.perf_counter
@@ -63,13 +66,30 @@ def steps_per_lap(watch, plan, resolution):
 
 
 def steady(watch, plan, count, tell, clock=clock):
-    """The laps that count: at least `plan.laps`, and on until `plan.seconds` have gone by."""
+    """The laps that count: at least `plan.laps`, and on until their median is known or `plan.seconds` have gone by."""
     values, start = [], clock()
-    while len(values) < plan.laps or clock() - start < plan.seconds:
+    while len(values) < plan.laps or not _enough(values, clock() - start, plan):
         value = watch.lap(count) / count
         values.append(value)
         tell("lap", seconds=value)
     return values
+
+
+def _enough(values, seconds, plan):
+    if seconds >= plan.seconds:
+        return True
+    return plan.precision > 0 and seconds >= plan.least_seconds and _is_precise(values, plan.precision)
+
+
+def _is_precise(values, precision):
+    """The 95 % interval of the median, from the ranks around it, is narrow; and the laps show no trend."""
+    ordered, half = sorted(values), 0.98 * len(values) ** 0.5
+    low = max(int(len(values) / 2.0 - half), 0)
+    high = min(math.ceil(len(values) / 2.0 + half), len(values) - 1)
+    middle = len(values) // 2
+    trend = abs(median(values[middle:]) - median(values[:middle]))
+    allowed = 2 * precision * median(values)
+    return ordered[high] - ordered[low] <= allowed and trend <= allowed
 
 
 def idle_step_seconds(count=20000):

@@ -39,7 +39,7 @@ def record(engine: str, block: int, seconds: float, start: float = 1.0, **change
     coordinates = cell(engine, **changes.pop("cell", {}))
     laps = tuple(seconds * factor for factor in (0.999, 1.0, 1.001))
     values: dict[str, Any] = {
-        "run": f"{engine}-{block}".replace("/", "_"), "trial": f"trial-{engine}-{coordinates['batch']}", "study": STUDY,
+        "run": f"{engine}-{block}".replace("/", "_"), "trial": f"trial-{engine}-{coordinates['batch']}{'-tf32' if coordinates['tf32'] else ''}", "study": STUDY,
         "block": block, "cell": coordinates, "outcome": Outcome(kind="ok"),
         "phases": {"import": 0.7 * start, "build": 0.1 * start, "first_step": 0.2 * start, "warmup": 30 * seconds, "steady": 1.0},
         "laps": Laps(seconds=laps, steps=64, warmup=(2 * seconds, seconds), stable=True),

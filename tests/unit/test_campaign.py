@@ -17,12 +17,12 @@ from timetrial.engines import registry
 from timetrial.meters.hardware import Machine
 from timetrial.records.record import Outcome, Record
 from timetrial.records.store import Store
-from timetrial.runner import campaign as campaigns
+from timetrial.runner import executor, work
 from timetrial.runner import gate as gates
-from timetrial.runner import work
 from timetrial.runner.batches import proof_batches
-from timetrial.runner.campaign import Campaign, Notice
+from timetrial.runner.campaign import Campaign
 from timetrial.runner.process import Finished
+from timetrial.runner.steps import Notice
 from timetrial.runner.surroundings import surroundings
 from timetrial.spec.network import Network
 from timetrial.spec.placement import Placement
@@ -56,11 +56,11 @@ def folder(done: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_every_cell_is_run_once_in_every_block(done: Any) -> None:
     _, records, _ = done
     runs = Counter((r.cell["engine"], r.cell["task"], r.block) for r in records)
-    assert runs == Counter(
-        {(e, t, b): 1 for e in ("honest", "noconvolution") for t in ("train", "infer") for b in (0, 1)}
-    )
+    good = {("honest", task, block): 1 for task in ("train", "infer") for block in (0, 1)}
+    bad = {("noconvolution", task, 0): 1 for task in ("train", "infer")}  # what has failed is not tried again
+    assert runs == Counter(good | bad)
     assert [r.block for r in records] == sorted(r.block for r in records)
-    assert len({r.run for r in records}) == 8
+    assert len({r.run for r in records}) == 6
     assert len({r.trial for r in records}) == 4
 
 
@@ -283,9 +283,9 @@ def test_a_run_may_use_most_of_what_is_free_or_what_the_study_says(
     folder: Path, free: int | None, limit: int | None, asked: str | None, allowed: float | None
 ) -> None:
     limits = {"timeout": "2m", **({"memory": asked} if asked else {})}
-    campaign = bench.campaign(folder, "honest", limits=limits)
-    campaign.machine = machine_with(folder, free, limit)
-    assert (campaign._bounds().timeout, campaign._bounds().memory) == (120, allowed)
+    asked = bench.study("honest", limits=limits)
+    bounds = executor.Executor(asked, folder, machine_with(folder, free, limit), "made")._bounds()
+    assert (bounds.timeout, bounds.memory) == (120, allowed)
 
 
 # --- the gate ---------------------------------------------------------------------------------------------------------
@@ -487,5 +487,5 @@ def test_weights_are_the_same_numbers_every_time(tmp_path: Path) -> None:
 
 def test_the_reference_is_never_ranked_and_every_timed_region_has_its_words() -> None:
     assert registry.ENGINES["reference"].ranked is False
-    assert set(campaigns.INCLUDES) == {(task, loop) for task in ("train", "infer") for loop in ("step", "fit")}
-    assert len(set(campaigns.INCLUDES.values())) == 4
+    assert set(executor.INCLUDES) == {(task, loop) for task in ("train", "infer") for loop in ("step", "fit")}
+    assert len(set(executor.INCLUDES.values())) == 4

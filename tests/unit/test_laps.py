@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from timetrial.runner.profiles import _PLANS, expected_seconds, lap_plan, processes
+from timetrial.runner.profiles import _PLANS, lap_plan, processes, repeats, target
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.study import parse_study
 from timetrial_worker import laps, schedules, session
@@ -22,7 +22,8 @@ from timetrial_worker.feed import Feed
 from timetrial_worker.laps import Plan, Stopwatch, median, steady, steps_per_lap, warm_up
 from timetrial_worker.wire import Wire, resident_peak
 
-PLAN = Plan(laps=10, lap_seconds=0.1, window=10, tolerance=0.05, warmup_steps=3, warmup_seconds=30.0, seconds=1.0)
+PLAN = Plan(laps=10, lap_seconds=0.1, window=10, tolerance=0.05, warmup_steps=3, warmup_seconds=30.0, seconds=1.0,
+            precision=0.0, least_seconds=0.0)  # fmt: skip
 TICK = 2.0**-20  # a power of two: sums of it are exact
 
 
@@ -246,7 +247,9 @@ def test_plans_keep_the_method() -> None:
         assert (plan.laps, plan.lap_seconds, plan.window, plan.tolerance, plan.warmup_steps) == (10, 0.1, 10, 0.05, 3)
         assert plan.warmup_seconds <= 30
         assert plan.seconds >= plan.laps * plan.lap_seconds
-        assert expected_seconds(study.profile) > plan.seconds
+        assert plan.least_seconds < plan.seconds
+        assert target(study) == {"quick": 0.05, "normal": 0.01, "publish": 0.005}[profile]
+        assert repeats(study) == (0 if profile == "quick" else 2)
     assert processes(study.model_copy(update={"repeat": 7})) == 7
 
 
@@ -254,8 +257,18 @@ def test_a_fit_call_is_a_longer_lap() -> None:
     from tests.unit.test_study import trials
 
     step, fit = trials(vary={"settings.loop": ["step", "fit"]})
-    assert lap_plan("quick", fit)["lap_seconds"] == 5 * lap_plan("quick", step)["lap_seconds"]
-    assert Plan(**lap_plan("normal", step)).laps == 10
+    study = parse_study({"study": "s", "models": ["m"], "engines": ["e"]}, "here")
+    assert lap_plan(study, fit)["lap_seconds"] == 5 * lap_plan(study, step)["lap_seconds"]
+    assert Plan(**lap_plan(study, step)).laps == 10
+
+
+def test_a_fixed_design_leaves_nothing_off_early() -> None:
+    from tests.unit.test_study import trials
+
+    (step,) = trials()
+    asked = {"study": "s", "models": ["m"], "engines": ["e"]}
+    assert lap_plan(parse_study(asked, "here"), step)["precision"] > 0
+    assert lap_plan(parse_study({**asked, "stopping": "fixed"}, "here"), step)["precision"] == 0
 
 
 # --- schedules --------------------------------------------------------------------------------------------------------

@@ -1,106 +1,103 @@
-"""Canary and contention around a run, with a canary whose songs are written down."""
+"""What is seen of the machine around each run, and which runs are flagged for it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from timetrial.meters.canary import Canary, Reading, Song
-from timetrial.meters.contention import Difference
-from timetrial.meters.session import SETTLING_SONGS, Around, Session
+from timetrial.records.store import Store
+from timetrial.runner.session import AT_REST, Session
 
 
-class Score(Canary):
-    """Sings what is written; None is a song that could not be measured."""
+class Scripted(Canary):
+    """Sings what it is told; None where it cannot."""
 
     def __init__(self, *seconds: float | None) -> None:
-        Canary.__init__(self)
-        self.left = list(seconds)
-        self.asked: list[Sequence[int]] = []
+        super().__init__()
+        self._left: Iterator[float | None] = iter(seconds)
+        self.sung = 0
 
-    def __enter__(self) -> Score:
+    def __enter__(self) -> Canary:
         return self
 
     def sing(self, cores: Sequence[int]) -> Reading | None:
-        self.asked.append(cores)
-        value = self.left.pop(0)
-        return None if value is None else Reading((Song(0, value, 1.0),))
+        self.sung += 1
+        seconds = next(self._left)
+        return None if seconds is None else Reading(tuple(Song(core, seconds, 2 * seconds) for core in cores))
 
 
-def one_run(*seconds: float | None, floor: float = 0.0, settle: bool = False) -> tuple[Session, Around]:
-    with Session(Score(*seconds), floor) as session:
-        if settle:
-            session.settle([0])
-        with session.around([0]) as around:
-            pass
-    return session, around
+REST = (1.0,) * AT_REST
 
 
-def test_a_machine_that_stays_what_it_was() -> None:
-    _, around = one_run(1.0, 1.01)
-    assert around.drifted == ()
-    assert around.before == Reading((Song(0, 1.0, 1.0),))
-    assert around.contention is not None and around.contention.seconds > 0
-
-
-def test_a_change_over_the_run_is_told() -> None:
-    _, around = one_run(1.0, 1.1)
-    (remark,) = around.drifted
-    assert "computes 10.0 % more slowly" in remark
-    assert remark in around.remarks()
-
-
-def test_a_change_within_the_sessions_floor_is_none() -> None:
-    assert one_run(1.0, 1.1, floor=0.12)[1].drifted == ()
-
-
-def test_a_canary_that_varies_by_itself_needs_more() -> None:
-    restless = [1.0 + i / 100 for i in range(SETTLING_SONGS)]
-    session, around = one_run(*restless, 1.0, 1.05, settle=True)
-    assert session.noise is not None and session.noise.compute > 0.05
-    assert around.drifted == ()
-
-
-def test_a_slow_drift_shows_against_the_sessions_usual() -> None:
-    """Each run alone changes by 1 %; after some of them the machine is another."""
-    songs = [value for run in range(8) for value in (1.0 + run / 100, 1.01 + run / 100)]
-    with Session(Score(*songs)) as session:
-        found = []
-        for _ in range(8):
-            with session.around([0]) as around:
+def flags(tmp_path: Path, *seconds: float | None, runs: int = 1, floor: float = 0.01) -> list[tuple[str, ...]]:
+    found = []
+    with Session(Store(tmp_path), "made", "m", Scripted(*seconds)) as session:
+        for _ in range(runs):
+            with session.look([0], floor) as seen:
                 pass
-            found.append(bool(around.drifted))
-    assert not any(found[:2])
-    assert found[-1]
+            found.append(seen.flags)
+    return found
 
 
-def test_what_the_canary_did_not_measure_is_no_drift() -> None:
-    for songs in ((None, 1.0), (1.0, None), (None, None)):
-        _, around = one_run(*songs)
-        assert around.drifted == ()
+def test_a_steady_machine_flags_nothing(tmp_path: Path) -> None:
+    assert flags(tmp_path, *REST, 1.0, 1.01, 0.99, 1.0, runs=2) == [(), ()]
 
 
-def test_settling_without_a_canary_knows_no_noise() -> None:
-    session, _ = one_run(*[None] * SETTLING_SONGS, 1.0, 1.0, settle=True)
-    assert session.noise is None
+def test_a_run_beside_a_slower_machine_is_flagged_with_the_reason(tmp_path: Path) -> None:
+    steady, disturbed, calm = flags(tmp_path, *REST, 1.0, 1.0, 1.0, 1.06, 1.0, 1.0, runs=3)
+    assert (steady, calm) == ((), ())
+    assert len(disturbed) == 2  # computing and copying
+    assert disturbed[0].startswith("after the run, the machine")
+    assert "6.0 % more slowly" in disturbed[0]
 
 
-def test_an_interrupted_run_leaves_what_there_was() -> None:
-    with Session(Score(1.0)) as session:
-        with pytest.raises(KeyboardInterrupt), session.around([0]) as around:
-            raise KeyboardInterrupt
-        assert around.before is not None
-        assert (around.after, around.contention, around.remarks()) == (None, None, ())
+def test_what_the_sessions_own_noise_explains_is_not_flagged(tmp_path: Path) -> None:
+    assert flags(tmp_path, *REST, 1.04, 1.0, floor=0.05) == [()]
+    assert flags(tmp_path, *REST, 1.04, 1.0, floor=0.01) != [()]
 
 
-def test_the_record_is_plain() -> None:
-    _, around = one_run(1.0, 1.1)
-    around.contention = Difference(2.0, stolen=0.1, stalls={"cpu": 0.1})
-    kept = json.loads(json.dumps(around.as_record()))
-    assert kept["canary_after"]["compute_seconds"] == 1.1
-    assert kept["contention"]["stolen"] == 0.1
-    assert kept["canary_usual"] is None
-    assert len(kept["drifted"]) == 1
-    assert any("stolen" in remark for remark in around.remarks())
+def test_what_the_canary_does_at_rest_is_not_flagged(tmp_path: Path) -> None:
+    restless = (1.0, 0.95, 1.05, 1.0, 1.0)
+    assert flags(tmp_path, *restless, 1.045, 1.0) == [()]
+    assert flags(tmp_path, *restless, 1.08, 1.0) != [()]
+
+
+def test_without_a_canary_nothing_is_flagged_and_nothing_is_claimed(tmp_path: Path) -> None:
+    with Session(Store(tmp_path), "made", "m", Scripted(*[None] * 4)) as session, session.look([0], 0.01) as seen:
+        pass
+    about = seen.as_record(None)
+    assert (about["flags"], about["canary"]) == ((), {})
+
+
+def test_a_run_that_fails_leaves_the_session_whole(tmp_path: Path) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Session(Store(tmp_path), "made", "m", Scripted(*REST, 1.0)) as session,
+        session.look([0], 0.01),
+    ):
+        raise KeyboardInterrupt
+    (path,) = (tmp_path / "made" / "sessions").glob("*.json")
+    kept = json.loads(path.read_text())
+    assert (kept["study"], kept["machine"], kept["flagged"]) == ("made", "m", 0)
+    assert [song["compute_seconds"] for song in kept["canary"]] == [1.0]
+    assert Store(tmp_path).records("made") == []  # it is no record
+
+
+def test_contention_and_canary_go_into_the_record(tmp_path: Path) -> None:
+    with Session(Store(tmp_path), "made", "m", Scripted(*REST, 1.0, 1.0)) as session, session.look([0], 0.01) as seen:
+        pass
+    about = seen.as_record(None)
+    assert about["canary"]["before"]["compute_seconds"] == 1.0
+    assert about["contention"]["seconds"] > 0
+    json.dumps(about)
+
+
+def test_a_real_canary_sings_for_a_real_session(tmp_path: Path) -> None:
+    with Session(Store(tmp_path), "made", "m") as session, session.look([0], 0.01) as seen:
+        pass
+    assert seen.before is not None and seen.after is not None
+    assert seen.before.compute_seconds > 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from timetrial.cli.loading import ZooResolver, built_in_studies, open_study, tri
 from timetrial.records.record import describe_cell
 from timetrial.spec.placement import Placement
 from timetrial.spec.recipe import Adam, Recipe, Sgd
-from timetrial.spec.study import Resolved, Study, StudyError, blocks, expand, load_study, parse_study
+from timetrial.spec.study import Resolved, Study, StudyError, expand, load_study, parse_study
 from timetrial.spec.trial import Settings, Trial
 
 TINY = {"name": "tiny", "input": {"shape": [4]}, "layers": [{"dense": {"units": 3, "activation": "softmax"}}]}
@@ -224,31 +223,6 @@ def test_expansion_never_repeats_and_exclusions_never_add(
     assert {trial.id for trial in fewest} <= {trial.id for trial in fewer}
     apart = {trial.id for trial in every(keys, [another])}
     assert {trial.id for trial in fewest} == {trial.id for trial in fewer} & apart
-
-
-# --- order ------------------------------------------------------------------------------------------------------------
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.integers(1, 12), st.integers(1, 8), st.integers(0, 2**32 - 1))
-def test_every_block_holds_every_trial_once(count: int, repeat: int, seed: int) -> None:
-    some = trials(vary={"recipe.batch": list(range(1, count + 1))})
-    found = list(blocks(some, repeat, seed))
-    assert len(found) == repeat
-    for block in found:
-        assert Counter(trial.id for trial in block) == Counter(trial.id for trial in some)
-    again = list(blocks(some, repeat, seed))
-    assert [[t.id for t in block] for block in again] == [[t.id for t in block] for block in found]
-    more = list(blocks(some, repeat + 3, seed))
-    assert [[t.id for t in block] for block in more[:repeat]] == [[t.id for t in block] for block in found]
-
-
-def test_blocks_differ_in_order_and_every_place_is_taken_by_every_trial() -> None:
-    some = trials(vary={"recipe.batch": [1, 2, 3, 4]})
-    firsts = Counter(block[0].id for block in blocks(some, 400, 1))
-    assert set(firsts) == {trial.id for trial in some}
-    assert all(60 <= count <= 145 for count in firsts.values())  # 100 each, five deviations wide
-    assert [t.id for t in next(blocks(some, 1, 1))] != [t.id for t in next(blocks(some, 1, 5))]
 
 
 # --- trials -----------------------------------------------------------------------------------------------------------

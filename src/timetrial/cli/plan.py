@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from timetrial.cli.run import Engines, Models, ProfileName, Repeat, StudyName
+from timetrial.cli.run import Budget, Engines, Models, ProfileName, Repeat, StudyName
 from timetrial.cli.shared import DEFAULT_RECORDS, AsJson, Records, explained, print_json
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def plan(
     models: Models = None,
     repeat: Repeat = None,
     profile: ProfileName = None,
+    budget: Budget = None,
     records: Records = DEFAULT_RECORDS,
     every: Annotated[bool, typer.Option("--all", help="List every trial, however many there are.")] = False,
     as_json: AsJson = False,
@@ -33,16 +34,20 @@ def plan(
     with explained():
         from timetrial.cli.loading import changed, open_study, trials_of
 
-        asked = changed(open_study(study), engines=engines, models=models, repeat=repeat, profile=profile)
+        asked = changed(
+            open_study(study), engines=engines, models=models, repeat=repeat, profile=profile, budget=budget
+        )
         show_plan(asked, trials_of(asked), records, as_json, every)
 
 
 def show_plan(study: Study, trials: Sequence[Trial], records: Path, as_json: bool, every: bool = False) -> None:
     from timetrial.report.words import duration
-    from timetrial.runner.profiles import expected_seconds, processes
+    from timetrial.runner.forecast import Forecast
+    from timetrial.runner.profiles import processes
 
+    forecast = Forecast(study)
     runs = len(trials) * processes(study)
-    seconds = runs * expected_seconds(study.profile)
+    seconds = processes(study) * sum(forecast.seconds(trial) for trial in trials)
     if as_json:
         listed = [{"trial": trial.id, **trial.coordinates} for trial in trials]
         print_json({"study": study.study, "trials": listed, "runs": runs, "expected_seconds": seconds})
@@ -52,6 +57,8 @@ def show_plan(study: Study, trials: Sequence[Trial], records: Path, as_json: boo
         f"{len(trials)} trials x {processes(study)} processes = {runs} runs, about {duration(seconds)} "
         f"with profile {study.profile}; records in {records / study.study}"
     )
+    if study.budget is not None and study.budget < seconds:
+        print(f"The budget is {duration(study.budget)}: the cheapest answers come first, as many as there is time for.")
     for axis in ("model", "engine", "placement", "task", "batch"):
         counts = Counter(str(trial.coordinates[axis]) for trial in trials)
         names = list(counts)

@@ -16,6 +16,9 @@ Engines = Annotated[
 Models = Annotated[list[str] | None, typer.Option("--model", "-m", help="Only these models.")]
 Repeat = Annotated[int | None, typer.Option("--repeat", min=1, max=1000, help="Processes for each cell.")]
 ProfileName = Annotated[str | None, typer.Option("--profile", help="quick, normal or publish.")]
+Budget = Annotated[
+    str | None, typer.Option("--budget", help="Time for the whole study, as 20m or 1.5h: cheapest answers first.")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what is already measured.")]
 Report = Annotated[Path | None, typer.Option("--report", help="Write an HTML report to this file.")]
 
@@ -26,6 +29,7 @@ def run(
     models: Models = None,
     repeat: Repeat = None,
     profile: ProfileName = None,
+    budget: Budget = None,
     records: Records = DEFAULT_RECORDS,
     fresh: Fresh = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
@@ -46,7 +50,9 @@ def run(
         from timetrial.cli.plan import show_plan
         from timetrial.cli.running import carry_out
 
-        asked = changed(open_study(study), engines=engines, models=models, repeat=repeat, profile=profile)
+        asked = changed(
+            open_study(study), engines=engines, models=models, repeat=repeat, profile=profile, budget=budget
+        )
         trials = trials_of(asked)
         if dry_run:
             show_plan(asked, trials, records, as_json)

@@ -12,8 +12,11 @@ import typer
 from timetrial.cli.shared import FAILED, console, print_json, say
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from timetrial.records.record import Record
-    from timetrial.runner.campaign import Campaign, Step
+    from timetrial.runner.campaign import Campaign
+    from timetrial.runner.steps import Notice
     from timetrial.spec.study import Study
     from timetrial.spec.trial import Trial
 
@@ -24,14 +27,26 @@ def carry_out(
     from timetrial.runner.campaign import Campaign
 
     campaign = Campaign(study, trials, records, fresh)
-    done, todo = len(campaign.done), len(campaign.todo)
-    if done:
-        say(f"{done} of {done + todo} runs are already measured and are kept (--fresh measures them again).")
+    if campaign.done:
+        say(f"{len(campaign.done)} runs are already measured and are kept (--fresh measures them again).")
     _watch(campaign)
-    wanted = {step.run for step in campaign.all_steps}
-    found = [record for record in campaign.done.values() if record.run in wanted]
+    found = list(campaign.done.values())
     present(study, found, records, as_json=as_json, report=report)
+    if campaign.left_out:
+        say(_too_short(campaign))
     _leave(found)
+
+
+def _too_short(campaign: Campaign) -> str:
+    """What the budget did not reach, and what would."""
+    from timetrial.report.words import duration
+
+    cells = len(campaign.left_out)
+    more = campaign.expected_seconds()
+    return (
+        f"The budget of {duration(campaign.study.budget)} is used up: {cells} of {campaign.cells} cells have fewer "
+        f"runs than planned. The same command with about {duration(more)} more goes on from here."
+    )
 
 
 def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bool, report: Path | None) -> None:
@@ -66,26 +81,36 @@ def _leave(found: Sequence[Record]) -> None:
 
 def _watch(campaign: Campaign) -> None:
     """Runs all that is left under a progress bar; on anything but a terminal, one line a run."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     out = console(stderr=True)
-    if not campaign.todo:
+    if out.is_terminal:
+        _with_bar(campaign, out)
         return
-    if not out.is_terminal:
-        for number, record in enumerate(campaign.go(), 1):
-            say(f"[{number}/{number + len(campaign.todo)}] {_line(record)}")
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=out, transient=True, refresh_per_second=1) as progress:
-        task = progress.add_task("starting", total=len(campaign.todo))
+    for number, record in enumerate(campaign.go(), 1):
+        say(f"[{number}/{number + len(campaign.todo)}] {_line(record)}")
 
-        def listen(notice: object) -> None:
-            step: Step = notice.step  # type: ignore[attr-defined]
-            if notice.kind == "begin":  # type: ignore[attr-defined]
-                progress.update(task, description=f"{step.trial.model} on {step.trial.engine}, block {step.block + 1}")
+
+def _with_bar(campaign: Campaign, out: Console) -> None:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from timetrial.report.words import duration
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[left]}"))
+    with Progress(*columns, console=out, transient=True, refresh_per_second=1) as progress:
+        made = 0
+        task = progress.add_task("starting", total=None, left="")
+
+        def show(description: str) -> None:
+            left = f"about {duration(campaign.expected_seconds())} left"
+            total = made + len(campaign.todo)
+            progress.update(task, description=description, completed=made, total=total, left=left)
+
+        def listen(notice: Notice) -> None:
+            trial = notice.step.trial
+            if notice.kind == "begin":
+                show(f"{trial.model} on {trial.engine}, block {notice.step.block + 1}")
 
         for record in campaign.go(listen):
-            progress.advance(task)
+            made += 1
             progress.console.print(_line(record), highlight=False, markup=False)
 
 
@@ -95,6 +120,9 @@ def _line(record: Record) -> str:
 
     cell = record.cell
     name = f"{cell['model']} {cell['task']} on {cell['engine']}, {cell['placement']}, block {record.block + 1}"
+    what = {"cell": "", "twin": ", once more for the noise floor", "memory": ", memory"}[record.role]
+    name += what + (f", attempt {record.attempt + 1}" if record.attempt else "")
     if record.outcome.ok and record.laps:
-        return f"{name}: {duration(process_value(record.laps.seconds))} a step"
+        flag = f" ({record.flags[0].partition(';')[0]})" if record.flags else ""
+        return f"{name}: {duration(process_value(record.laps.seconds))} a step{flag}"
     return f"{name}: {record.outcome.kind}, {record.outcome.reason}"

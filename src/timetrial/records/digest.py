@@ -23,9 +23,10 @@ from timetrial.records.store import Store, Unreadable, _reason
 from timetrial.spec.study import RESERVED
 from timetrial.stats.intervals import Interval, interval
 
-# The two figures of peak memory, the better one first, and how each came about.
+# The figures of peak memory, the better one first, and how each came about.
 MEMORY = (
     ("allocator_live_peak", "device allocator, live bytes"),
+    ("tree_peak", "resident sets of the process tree, sampled every 10 ms in a run of its own"),
     ("resident_after_steady", "kernel's high-water mark of the process"),
 )
 
@@ -93,14 +94,14 @@ def times(runs: Iterable[Digest]) -> tuple[float, ...]:
     return tuple(seconds for seconds in found if seconds is not None) if None not in found else ()
 
 
-def peak_memory(runs: Iterable[Digest]) -> tuple[float | None, str]:
-    """Median of the peaks, and their method: only peaks of the same method are comparable."""
+def peaks(runs: Iterable[Digest]) -> tuple[tuple[int, ...], str]:
+    """Of the processes, and their method: only peaks of the same method are comparable."""
     good = [run for run in runs if run.measured]
     for name, method in MEMORY:
-        values = [run.memory[name] for run in good if name in run.memory]
+        values = tuple(run.memory[name] for run in good if run.memory.get(name))
         if values:
-            return median(values), method
-    return None, ""
+            return values, method
+    return (), ""
 
 
 def _brief(runs: list[Digest]) -> Brief:
@@ -124,7 +125,15 @@ def _paths(place: Path) -> Iterator[str]:
 
 def _files(folder: str) -> list[str]:
     with os.scandir(folder) as entries:
-        return sorted(entry.path for entry in entries if entry.name.endswith(".json") and not entry.is_dir())
+        return sorted(entry.path for entry in entries if entry.name.endswith(".json") and not _full(entry))
+
+
+def _full(entry: os.DirEntry[str]) -> bool:
+    """A folder with something in it is a study, whatever its name; an empty one may be in the place of a record."""
+    if not entry.is_dir():
+        return False
+    with os.scandir(entry) as inside:
+        return next(inside, None) is not None
 
 
 def _record(path: str) -> Record:

@@ -10,6 +10,7 @@ from timetrial.spec.trial import Trial
 
 SCHEMA = 1
 
+Role = Literal["cell", "twin", "memory"]  # a twin is the anchor cell under a second name: their difference is noise
 Kind = Literal["ok", "unsupported", "missing", "oom", "timeout", "crash", "diverged", "wrong", "invalid", "skipped"]
 
 
@@ -79,7 +80,13 @@ class Record(_Model):
     trial: str
     study: str
     block: int
-    role: Literal["cell", "twin"] = "cell"  # a twin is the anchor cell under a second name: their difference is noise
+    role: Role = "cell"
+    session: str = ""  # of one start of a study; its canary and its limits lie beside the records
+    attempt: int = 0  # of those made because the machine was not steady; the last one counts
+    flags: tuple[str, ...] = ()  # why the machine was not steady
+    remarks: tuple[str, ...] = ()  # what else was seen of the machine meanwhile
+    canary: dict[str, Any] = {}  # before and after the run
+    contention: dict[str, Any] = {}  # what others took of the machine during the run
     cell: dict[str, Any]  # the trial's coordinates and sizes, flat, for queries
     outcome: Outcome
     phases: dict[str, float] = {}  # seconds

@@ -74,6 +74,9 @@ class Store:
         if not path.exists():
             write_atomically(path, json.dumps(inventory, indent=1, default=str) + "\n")
 
+    def keep_session(self, study: str, name: str, content: dict[str, Any]) -> None:
+        write_atomically(self.folder / study / "sessions" / f"{name}.json", json.dumps(content, indent=1) + "\n")
+
     def machine(self, fingerprint: str) -> dict[str, Any] | None:
         path = self.folder / "machines" / f"{fingerprint}.json"
         try:

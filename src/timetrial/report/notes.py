@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from timetrial.records.choice import counted, floor_of
 from timetrial.records.record import Record
 from timetrial.records.store import Unreadable
 from timetrial.report import words
@@ -18,14 +20,17 @@ def method(records: Sequence[Record]) -> Pairs:
     return [
         *[("Timed region", text) for text in _timed(records)],
         ("Repetition", _repetition(records)),
-        ("Order", "Randomised complete blocks: each block runs every cell once, in an order of its own."),
+        ("Order", "Randomised blocks: each block runs every cell that is not known well enough yet once, in an order "
+         "of its own; the first three hold every cell."),
         ("Warm-up", _warm_up()),
         ("Equivalence", _equivalence(records)),
         ("Threads", _threads()),
         ("Interval", "A process counts as the median of its laps. The 95 % interval is Student's t on the logarithms "
          "of the processes' values; ± is half its width, relative to the step time. With one process there is none."),
-        ("Verdict", "Slower or same are said where Welch's 95 % interval of the ratio lies outside or inside ±1 % of "
-         "equal; anything else is undecided. Each comparison stands for itself: of many, a few err by chance."),
+        ("Noise floor", _floor(records)),
+        ("Verdict", "Slower or same are said where Welch's interval of the ratio lies outside or inside the noise "
+         "floor around equal; anything else is undecided. The claims of a table share an error of 5 % (Holm)."),
+        ("The machine meanwhile", _machine(records)),
         *[("Harness", text) for text in [" ".join(_harness(records))] if text],
     ]  # fmt: skip
 
@@ -50,6 +55,36 @@ def _repetition(records: Sequence[Record]) -> str:
 def _span(values: Sequence[int]) -> str:
     low, high = min(values), max(values)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _floor(records: Sequence[Record]) -> str:
+    found = floor_of(records)
+    text = words.floor(found)
+    if found.high is not None:
+        text += f" Its 95 % interval reaches to {words.figures(100 * found.high, 2)} %."
+    return text
+
+
+def _machine(records: Sequence[Record]) -> str:
+    """What the canary and the kernel's counters said around the runs."""
+    watched = [record for record in counted(records) if record.canary]
+    if not watched:
+        return "Not watched."
+    flagged = [record for record in watched if record.flags]
+    again = sum(record.attempt > 0 for record in records)
+    text = (
+        f"A small fixed computation was timed before and after {_count(len(watched), 'run')}: "
+        f"{len(flagged) or 'none'} of them {'stands' if len(flagged) == 1 else 'stand'} beside a machine that was not "
+        "itself steady"
+    )
+    text += f"; {_count(again, 'run')} were made again for that reason." if again else "."
+    remarks = Counter(remark.partition(":")[2].strip() for record in watched for remark in record.remarks)
+    seen = sum(bool(record.remarks) for record in watched)
+    if seen:
+        text += (
+            f" Others were busy on the machine during {_count(seen, 'run')}; remedy: {remarks.most_common(1)[0][0]}."
+        )
+    return text
 
 
 def _warm_up() -> str:
@@ -84,7 +119,7 @@ def _power(value: float) -> str:
 
 
 def _threads() -> str:
-    from timetrial.runner.campaign import THREAD_SLACK
+    from timetrial.runner.executor import THREAD_SLACK
 
     return (
         "Set by variables, by calls and by the cores given, then checked: a run that used more than "
@@ -191,6 +226,7 @@ def shortcomings(groups: Sequence[Group], records: Sequence[Record], unreadable:
         *_unmeasured(groups),
         *_thin(groups),
         *_unstable(groups),
+        *_flagged(groups),
         *_mixed(records),
         *_stand_ins(records),
         *[f"{item.path}: left out, {item.reason}." for item in unreadable],
@@ -212,13 +248,15 @@ def _unmeasured(groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _thin(groups: Sequence[Group]) -> Iterator[str]:
+    from timetrial.runner.design import LEAST
+
     for group in groups:
         counts = {row.engine: row.step.processes for row in group.rows if row.step}
         most = max(counts.values(), default=0)
         for engine, count in counts.items():
             if count == 1:
                 yield f"{engine} ({group.title}): one process only, so it has no interval and no verdict."
-            elif count < most:
+            elif count < min(most, LEAST):  # more than the least, and it was known well enough
                 yield f"{engine} ({group.title}): {count} processes where others have {most}."
 
 
@@ -227,6 +265,14 @@ def _unstable(groups: Sequence[Group]) -> Iterator[str]:
         for row in group.rows:
             if row.step and not row.stable:
                 yield f"{row.engine} ({group.title}): its steps had not settled when the time for warming up was over."
+
+
+def _flagged(groups: Sequence[Group]) -> Iterator[str]:
+    for group in groups:
+        for row in group.rows:
+            if row.step and row.flagged:
+                of = f"{row.flagged} of its {_count(row.step.processes, 'run')}"
+                yield f"{row.engine} ({group.title}): the machine was not steady during {of}."
 
 
 def _mixed(records: Sequence[Record]) -> Iterator[str]:

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
+from timetrial.records.choice import counted, floor_of
+from timetrial.records.digest import MEMORY
 from timetrial.records.record import Equivalence, Outcome, Record
+from timetrial.stats.floor import Floor
 from timetrial.stats.intervals import Interval, interval, process_value
-from timetrial.stats.verdicts import Verdict, verdict
+from timetrial.stats.verdicts import Verdict, holm
 
 GROUP_KEYS = (
     "model", "variant", "dataset", "batch", "task", "placement", "precision", "seed", "compile", "allocator",
@@ -38,6 +41,7 @@ class Row:
     error: float | None  # mean squared error, of a regression
     equivalence: Equivalence | None
     stable: bool
+    flagged: int = 0  # runs that count though the machine was not steady meanwhile
     verdict: Verdict | None = None  # against the fastest of the group; the fastest itself has none
     fastest: bool = False
 
@@ -46,6 +50,7 @@ class Row:
 class Group:
     key: tuple[tuple[str, object], ...]
     rows: tuple[Row, ...]  # ranked: measured ones from fast to slow, then the others
+    floor: Floor = field(default_factory=Floor)  # the smallest difference that could be seen here
 
     @property
     def cell(self) -> dict[str, object]:
@@ -67,19 +72,28 @@ class Group:
 
 def summarise(records: Iterable[Record]) -> list[Group]:
     cells: dict[tuple[tuple[str, object], ...], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
+    floors: dict[str, list[Record]] = defaultdict(list)
+    for record in counted(records):
         key = tuple((name, record.cell.get(name)) for name in GROUP_KEYS)
         cells[(*key, ("machine", record.machine))][record.trial].append(record)
-    return [Group(key, _ranked([_row(runs) for runs in trials.values()])) for key, trials in cells.items()]
+        floors[record.machine].append(record)
+    known = {machine: floor_of(runs) for machine, runs in floors.items()}
+    return [
+        Group(key, _ranked([_row(runs) for runs in trials.values()], floor.value), floor)
+        for key, trials in cells.items()
+        for floor in (known[str(dict(key)["machine"])],)
+    ]
 
 
-def _row(runs: Sequence[Record]) -> Row:
+def _row(all_runs: Sequence[Record]) -> Row:
+    """A twin is the anchor cell once more: it says how much noise there is, and is no cell. Memory has its own runs."""
+    runs = [run for run in all_runs if run.role == "cell"] or all_runs
     good = [run for run in runs if run.outcome.ok and run.laps]
     times = tuple(process_value(run.laps.seconds) for run in good if run.laps)
     step = interval(times) if times else None
     bad = next((run.outcome for run in runs if not run.outcome.ok), None)
     cell = dict(runs[0].cell)
-    memory, method = _memory(good)
+    memory, method = _memory([run for run in all_runs if run.outcome.ok])
     trained = next((run.training for run in runs if run.training), None)
     return Row(
         engine=_label(cell),
@@ -97,6 +111,7 @@ def _row(runs: Sequence[Record]) -> Row:
         error=trained.mse if trained else None,
         equivalence=next((run.equivalence for run in runs if run.equivalence), None),
         stable=all(run.laps.stable for run in good if run.laps),
+        flagged=sum(bool(run.flags) for run in good),
     )
 
 
@@ -112,24 +127,20 @@ def _middle(values: Sequence[float | None]) -> float | None:
 
 
 def _memory(runs: Sequence[Record]) -> tuple[int | None, str]:
-    """Peak of the resident set until the end of the steady laps; the device's own peak on a GPU."""
-    for name, method in (
-        ("allocator_live_peak", "device allocator, live bytes"),
-        ("resident_after_steady", "kernel's high-water mark of the process"),
-    ):
+    for name, method in MEMORY:
         values = [run.memory[name] for run in runs if name in run.memory]
         if values:
             return max(values), method
     return None, ""
 
 
-def _ranked(rows: list[Row]) -> tuple[Row, ...]:
-    from dataclasses import replace
-
+def _ranked(rows: list[Row], floor: float) -> tuple[Row, ...]:
+    """Each is compared with the fastest; the table's claims share one error among them."""
     measured = sorted((row for row in rows if row.step), key=lambda row: row.step.value if row.step else 0.0)
     others = sorted((row for row in rows if not row.step), key=lambda row: row.engine)
     if not measured:
         return tuple(others)
     first, *rest = measured
-    compared = [replace(row, verdict=verdict(row.process_seconds, first.process_seconds)) for row in rest]
+    found = holm({at: (row.process_seconds, first.process_seconds) for at, row in enumerate(rest)}, floor)
+    compared = [replace(row, verdict=found[at]) for at, row in enumerate(rest)]
     return (replace(first, fastest=True), *compared, *others)

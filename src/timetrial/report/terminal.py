@@ -26,6 +26,8 @@ def group_table(group: Group) -> Together:
         if row.step:
             table.add_row(*_cells(row))
     parts: list[object] = [Text(group.title, style="bold"), Text(words.answer(group.rows)), table]
+    if any(row.verdict for row in group.rows):
+        parts.append(Text(words.floor(group.floor), style="dim"))
     parts += [_failure(row) for row in group.rows if not row.step]
     return Together(*parts)  # type: ignore[arg-type]
 

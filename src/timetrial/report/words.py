@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from timetrial.report.summary import Row
+from timetrial.stats.floor import Floor
 from timetrial.stats.intervals import Interval
 from timetrial.stats.verdicts import Verdict
 
@@ -74,6 +75,15 @@ def versus(found: Verdict | None, fastest: bool) -> str:
         more = f"; {found.more} more {runs} would decide" if found.more else ""
         return f"undecided ({times}{more})"
     return {"same": f"same ({times})", "slower": times, "faster": times}[found.word]
+
+
+def floor(found: Floor) -> str:
+    """What the verdicts stand beside: one cell measured under two names."""
+    least = f"{figures(100 * found.value, 2)} %"
+    if found.twins is None:
+        return f"Noise floor not measured; no difference below {least} is claimed."
+    seen = f"{figures(100 * abs(found.twins.value - 1), 2)} %"
+    return f"Noise floor: one cell against itself differs by {seen}; no difference below {least} is claimed."
 
 
 def answer(rows: Sequence[Row]) -> str:

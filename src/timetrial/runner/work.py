@@ -89,7 +89,8 @@ def adapter_digest(adapter: str) -> str:
 def settings_of(trial: Trial) -> dict[str, Any]:
     return {
         **trial.settings.model_dump(),
-        "device": trial.placement.device,
+        # A run is shown its own GPU alone (`surroundings`), which is then the first, whatever its number outside.
+        "device": "cuda:0" if trial.placement.device.startswith("cuda") else trial.placement.device,
         "threads": trial.placement.threads,
         "precision": trial.recipe.precision,
         "seed": trial.seed,

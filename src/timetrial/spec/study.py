@@ -9,9 +9,8 @@ repeat: 5
 
 from __future__ import annotations
 
-import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -81,7 +80,11 @@ class Study(_Model):
     settings: Settings = Settings()
     vary: dict[str, Annotated[tuple[Any, ...], Len(min_length=1)]] = {}
     exclude: tuple[dict[str, Any], ...] = ()
-    repeat: Positive | None = None  # processes per cell; the profile's number unless given
+    repeat: Positive | None = None  # processes per cell, exactly; the profile decides unless given
+    stopping: Literal["adaptive", "fixed"] = "adaptive"  # leave off early what is known well enough, or not
+    budget: Seconds | None = None  # of the whole study; the cheapest answers first where it is too short for all
+    anchor: bool = True  # one cell under a second name, so that the study knows its own noise
+    measure: tuple[Literal["time", "memory"], ...] = ()  # the profile's unless given; each in runs of its own
     accuracy: bool = False  # train `recipe.epochs` from the start once per cell, and test
     profile: Profile = "normal"
     seed: Seed = 1
@@ -93,7 +96,7 @@ class Study(_Model):
         """`engines: torch` is `engines: [torch]`, and so with the other lists."""
         if not isinstance(value, Mapping):
             return value
-        lists = ("models", "engines", "placements", "tasks", "exclude")
+        lists = ("models", "engines", "placements", "tasks", "exclude", "measure")
         return {k: [v] if k in lists and isinstance(v, (str, Mapping)) else v for k, v in value.items()}
 
     @model_validator(mode="after")
@@ -208,14 +211,6 @@ def expand(study: Study, resolver: Resolver) -> list[Trial]:
     if not trials:
         raise StudyError(f"study '{study.study}': nothing is left to run after its exclusions")
     return list(trials.values())
-
-
-def blocks(trials: Sequence[Trial], repeat: int, seed: int) -> Iterator[list[Trial]]:
-    """Randomised complete blocks: each holds every trial once, in an order of its own."""
-    for block in range(repeat):
-        order = list(trials)
-        random.Random(f"{seed}/{block}").shuffle(order)
-        yield order
 
 
 def _variations(vary: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:

@@ -15,7 +15,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with its 95 % interval; without spread (one process) the bounds are None."""
+    """An estimate with its interval (95 % unless asked otherwise); of one process the bounds are None."""
 
     value: float
     low: float | None
@@ -55,16 +55,39 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
 
 def ratio(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Ratio:
     """Speed-up of A over B, Welch's interval on logs."""
+    found = gap(a, b)
+    if found.error is None:
+        return Ratio(math.exp(found.log), None, None)
+    half = found.error * float(t_quantile(confidence, found.freedom)) if found.error else 0.0
+    return Ratio(math.exp(found.log), math.exp(found.log - half), math.exp(found.log + half))
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Log of time of B / time of A, its standard error (None: a single process has none) and Welch's freedom."""
+
+    log: float
+    error: float | None
+    freedom: float
+
+
+def gap(a: Sequence[float], b: Sequence[float]) -> Gap:
     la, lb = np.log(np.asarray(a, np.float64)), np.log(np.asarray(b, np.float64))
     mean = float(lb.mean() - la.mean())
     if len(la) < 2 or len(lb) < 2:
-        return Ratio(math.exp(mean), None, None)
-    va, vb = float(la.var(ddof=1)) / len(la), float(lb.var(ddof=1)) / len(lb)
+        return Gap(mean, None, 0.0)
+    error, freedom = welch(float(la.var(ddof=1)), len(la), float(lb.var(ddof=1)), len(lb))
+    return Gap(mean, error, freedom)
+
+
+def welch(variance_a: float, count_a: int, variance_b: float, count_b: int) -> tuple[float, float]:
+    """Standard error of the difference of two means, and its degrees of freedom."""
+    va, vb = variance_a / count_a, variance_b / count_b
     if va + vb == 0:
-        return Ratio(math.exp(mean), math.exp(mean), math.exp(mean))
-    freedom = (va + vb) ** 2 / (va**2 / (len(la) - 1) + vb**2 / (len(lb) - 1))
-    half = float(t_quantile(confidence, freedom)) * math.sqrt(va + vb)
-    return Ratio(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+        return 0.0, float(count_a + count_b - 2)
+    # Shares, not squares of variances: those of quiet processes would underflow.
+    share = va / (va + vb)
+    return math.sqrt(va + vb), 1 / (share**2 / (count_a - 1) + (1 - share) ** 2 / (count_b - 1))
 
 
 def t_quantile(confidence: float, freedom: Any) -> Any:

@@ -1,0 +1,238 @@
+"""From one step to its record: the engine found, the proof asked for, the process run, what came back written down."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from timetrial.data.prepare import Prepared, prepare
+from timetrial.data.samples import DataError
+from timetrial.engines.locate import Located, locate
+from timetrial.meters.hardware import Machine, TooFewCores, cores_for
+from timetrial.meters.memory import MemorySampler, Peak, figures
+from timetrial.records.record import Effort, Laps, Outcome, Record, Training, describe_cell
+from timetrial.runner.gate import Gate, Judged
+from timetrial.runner.process import Bounds, Event, Finished, run
+from timetrial.runner.profiles import lap_plan, memory_plan
+from timetrial.runner.session import Look, Session
+from timetrial.runner.steps import Listener, Notice, Step
+from timetrial.runner.surroundings import surroundings
+from timetrial.runner.work import adapter_digest, base_job, digest, network_digest, starting_weights
+from timetrial.spec.study import Study
+from timetrial.spec.trial import Trial
+
+INCLUDES = {
+    ("train", "step"): "batches already on the device: forward, loss, backward, update, wait for the device",
+    ("train", "fit"): "one fit call over host arrays: batching, copy, forward, loss, backward, update, callbacks",
+    ("infer", "step"): "batches already on the device: forward with the last activation, wait for the device",
+    ("infer", "fit"): "one predict call over host arrays: batching, copy, forward, collecting of the outputs",
+}
+ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+THREAD_SLACK = 1.1  # more CPU time than this over the given threads, and the cell is invalid
+
+
+class Executor:
+    """Carries out steps of one study on this machine."""
+
+    def __init__(self, study: Study, folder: Path, machine: Machine, fingerprint: str) -> None:
+        self.study, self.folder = study, folder
+        self.machine, self.fingerprint = machine, fingerprint
+        self._gate = Gate(folder / ".work", machine, self._bounds())
+        self._located: dict[str, Located] = {}
+        self._prepared: dict[str, Prepared] = {}
+
+    def locate(self, engine: str) -> Located:
+        if engine not in self._located:
+            self._located[engine] = locate(engine)
+        return self._located[engine]
+
+    def _bounds(self) -> Bounds:
+        """A run may use nine tenths of what is free, unless the study sets a limit: then the machine stays usable."""
+        sizes = (self.machine.memory.available, self.machine.limits.memory)
+        free = min((size for size in sizes if size is not None), default=None)
+        limit = self.study.limits.memory or (0.9 * free if free else None)
+        return Bounds(self.study.limits.timeout, limit)
+
+    def carry_out(self, step: Step, session: Session, floor: float, listen: Listener) -> Record:
+        located = self.locate(step.trial.engine)
+        if refusal := self._refusal(step.trial, located):
+            return self.refused(step, refusal, session)
+        judged = self._gate.judge(step.trial, located)
+        listen(Notice("proved", step))
+        if not judged.outcome.ok:
+            return self._record(step, session, Finished(judged.outcome), judged=judged)
+        finished, seen, peak = self._run(step, located, session, floor, listen)
+        return self._record(step, session, finished, judged, seen, peak)
+
+    def refused(self, step: Step, outcome: Outcome, session: Session) -> Record:
+        """A record of what was not even tried."""
+        return self._record(step, session, Finished(outcome))
+
+    def _refusal(self, trial: Trial, located: Located) -> Outcome | None:
+        if located.interpreter is None:
+            return Outcome(kind="missing", reason=located.problem or "", remedy=located.remedy or "")
+        try:
+            cores_for(trial.placement.threads, self.machine)
+        except TooFewCores as error:
+            return Outcome(kind="unsupported", reason=str(error), remedy="leave this placement out on this machine")
+        try:
+            self._data(trial)
+        except DataError as error:
+            return Outcome(kind="unsupported", reason=str(error))
+        return None
+
+    def _run(
+        self, step: Step, located: Located, session: Session, floor: float, listen: Listener
+    ) -> tuple[Finished, Look, Peak | None]:
+        assert located.interpreter is not None
+        trial = step.trial
+        folder = Path(tempfile.mkdtemp(prefix="timetrial-"))
+        try:
+            job = self._job(step, located, folder)
+            variables = surroundings(trial.placement, trial.settings, located.engine.backend_env)
+
+            def told(event: Event) -> None:
+                listen(Notice("event", step, event=event))
+
+            with session.look(job["cores"], floor) as seen, _sampler(step, job["cores"]) as sampler:
+                finished = run(located.interpreter, job, folder, variables, self._bounds(), told, sampler.follow)
+                peak = sampler.stop()
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if finished.outcome.ok:
+            finished.outcome = threads_kept(finished, trial)
+        return finished, seen, peak
+
+    def _job(self, step: Step, located: Located, folder: Path) -> dict[str, Any]:
+        trial = step.trial
+        prepared = self._data(trial)
+        weights = starting_weights(trial.network, trial.seed, self.folder / ".work")
+        return {
+            **base_job(trial, located, trial.recipe, weights, dropout=True),
+            "mode": "measure",
+            "data": {name: str(getattr(prepared, name)) for name in ARRAYS},
+            "plan": (memory_plan if step.role == "memory" else lap_plan)(self.study, trial),
+            "accuracy": self.study.accuracy and trial.task == "train" and (step.block, step.role) == (0, "cell"),
+            "cores": cores_for(trial.placement.threads, self.machine),
+            "folder": str(folder),
+        }
+
+    def _data(self, trial: Trial) -> Prepared:
+        recipe = trial.recipe.model_dump(mode="json")
+        key = digest(network_digest(trial.network), recipe, trial.dataset, trial.seed, trial.samples)
+        if key not in self._prepared:
+            self._prepared[key] = prepare(
+                trial.dataset, trial.network, trial.recipe, trial.seed, self.folder / ".work" / "data", trial.samples
+            )
+        return self._prepared[key]
+
+    def _record(
+        self,
+        step: Step,
+        session: Session,
+        finished: Finished,
+        judged: Judged | None = None,
+        seen: Look | None = None,
+        peak: Peak | None = None,
+    ) -> Record:
+        trial = step.trial
+        located = self.locate(trial.engine)
+        started = finished.last("started") or {}
+        readback = finished.last("readback") or {}
+        effort = _effort(finished)
+        return Record(
+            run=step.run,
+            trial=trial.id,
+            study=self.study.study,
+            block=step.block,
+            role=step.role,
+            session=session.name,
+            attempt=step.attempt,
+            cell={**describe_cell(trial), "version": located.version, "profile": self.study.profile},
+            outcome=finished.outcome,
+            phases={event["phase"]: event["seconds"] for event in finished.all("end")},
+            laps=_laps(finished),
+            effort=effort,
+            training=_training(finished),
+            equivalence=judged.summary() if judged else None,
+            memory=figures(finished.events, peak),
+            includes=INCLUDES[trial.task, trial.settings.loop],
+            versions=started.get("versions") or located.versions,
+            readback=readback.get("values", {}),
+            machine=self.fingerprint,
+            hashes=self._hashes(trial, located),
+            parent_cpu_share=_share(finished),
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+            wall_seconds=finished.wall_seconds or None,
+            **(seen.as_record(effort) if seen else {}),
+        )
+
+    def _hashes(self, trial: Trial, located: Located) -> dict[str, str]:
+        return {
+            "network": network_digest(trial.network),
+            "recipe": digest(trial.recipe.model_dump(mode="json")),
+            "adapter": adapter_digest(located.engine.adapter),
+        }
+
+
+def _sampler(step: Step, cores: Sequence[int]) -> MemorySampler | Idle:
+    """Memory is sampled in runs of its own: the times of others are not to be disturbed by it."""
+    return MemorySampler(cores) if step.role == "memory" else Idle()
+
+
+class Idle:
+    """Stands where a sampler would."""
+
+    def __enter__(self) -> Idle:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def follow(self, pid: int) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+def threads_kept(finished: Finished, trial: Trial) -> Outcome:
+    """Threads are not believed but checked: CPU time over wall time of the steady laps."""
+    steady = finished.last("steady")
+    if steady is None or not steady["wall_seconds"]:
+        return finished.outcome
+    used = steady["cpu_seconds"] / steady["wall_seconds"]
+    if used <= trial.placement.threads * THREAD_SLACK:
+        return finished.outcome
+    return Outcome(
+        kind="invalid",
+        reason=f"kept {used:.2f} cores busy where it was given {trial.placement.threads}",
+        remedy=f"compare it on placement cpu:{math.ceil(used)}, or find the thread pool that is not limited",
+    )
+
+
+def _laps(finished: Finished) -> Laps | None:
+    warm = finished.last("warm")
+    seconds = tuple(event["seconds"] for event in finished.all("lap"))
+    if warm is None or not seconds:
+        return None
+    return Laps(seconds=seconds, steps=warm["steps_per_lap"], warmup=tuple(warm["values"]), stable=warm["stable"])
+
+
+def _effort(finished: Finished) -> Effort | None:
+    steady = finished.last("steady")
+    return Effort(**{k: v for k, v in steady.items() if k != "event"}) if steady else None
+
+
+def _training(finished: Finished) -> Training | None:
+    trained = finished.last("trained")
+    if trained is None:
+        return None
+    saved = finished.last("saved") or {}
+    return Training(**{k: v for k, v in trained.items() if k != "event"}, saved_bytes=saved.get("bytes"))
+
+
+def _share(finished: Finished) -> float | None:
+    return finished.parent_cpu_seconds / finished.wall_seconds if finished.wall_seconds else None
