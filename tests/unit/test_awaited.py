@@ -125,7 +125,10 @@ def test_laps_together_are_the_devices_own_time() -> None:
 def test_the_whole_run_of_a_worker_awaits_every_lap(task: str) -> None:
     """Warm-up, doubling and steady laps, as the session itself makes them; after each nothing is left to do."""
     engine, values = Behind(), list[float]()
-    plan = laps.Plan(10, 0.1, 10, 0.05, 3, 30.0, 0.0)
+    plan = laps.Plan(
+        laps=10, lap_seconds=0.1, window=10, tolerance=0.05, warmup_steps=3, warmup_seconds=30.0, seconds=0.0,
+        precision=0.0, least_seconds=0.0,
+    )  # fmt: skip
 
     def tell(event: str, **fields: Any) -> None:
         if event == "lap":
