@@ -97,6 +97,10 @@ def notes(compared: Compared) -> Iterator[str]:
     yield f"Noise floor: {100 * found.floor:.2g} % ({basis}); a smaller difference is called none."
     if any(one.told_apart for one in found.floors):
         yield "A cell measured twice differs from itself for certain: something moved the times of a whole session."
+    for label, one in (("BASE", found.base), ("NEW", found.new)):
+        runs = [run for cell in one.cells for run in cell.runs]
+        if flagged := sum(run.flagged for run in runs):
+            yield f"{label}: the machine was not steady during {flagged} of {len(runs)} runs."
     yield from dict.fromkeys(f"Memory: {line.memory_note}." for line in found.lines if line.memory_note)
     for label, one in (("BASE", found.base), ("NEW", found.new)):
         yield from (f"{label}: {item.path}: left out, {item.reason}." for item in one.unreadable)
