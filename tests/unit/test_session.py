@@ -50,9 +50,9 @@ def test_a_steady_machine_flags_nothing(tmp_path: Path) -> None:
 def test_a_run_beside_a_slower_machine_is_flagged_with_the_reason(tmp_path: Path) -> None:
     steady, disturbed, calm = flags(tmp_path, *REST, 1.0, 1.0, 1.0, 1.06, 1.0, 1.0, runs=3)
     assert (steady, calm) == ((), ())
-    assert len(disturbed) == 1
-    assert disturbed[0].startswith("after the run the machine")
-    assert "6.0 %" in disturbed[0] and "more slowly" in disturbed[0]
+    assert len(disturbed) == 2  # computing and copying
+    assert disturbed[0].startswith("after the run, the machine")
+    assert "6.0 % more slowly" in disturbed[0]
 
 
 def test_what_the_sessions_own_noise_explains_is_not_flagged(tmp_path: Path) -> None:
@@ -74,9 +74,12 @@ def test_without_a_canary_nothing_is_flagged_and_nothing_is_claimed(tmp_path: Pa
 
 
 def test_a_run_that_fails_leaves_the_session_whole(tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
-        with Session(Store(tmp_path), "made", "m", Scripted(*REST, 1.0)) as session, session.look([0], 0.01):
-            raise KeyboardInterrupt
+    with (
+        pytest.raises(KeyboardInterrupt),
+        Session(Store(tmp_path), "made", "m", Scripted(*REST, 1.0)) as session,
+        session.look([0], 0.01),
+    ):
+        raise KeyboardInterrupt
     (path,) = (tmp_path / "made" / "sessions").glob("*.json")
     kept = json.loads(path.read_text())
     assert (kept["study"], kept["machine"], kept["flagged"]) == ("made", "m", 0)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from timetrial import __version__
-from timetrial.cli import compare, doctor, engines, models, plan, quick, run, show, verify
+from timetrial.cli import compare, doctor, engines, models, plan, quick, run, selftest, show, verify
 
 # Idle threads of a linear-algebra library spin for a while after each call; beside an engine under test they must not.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -49,6 +49,7 @@ app.command()(verify.verify)
 app.add_typer(models.app, name="models")
 app.add_typer(engines.app, name="engines")
 app.command()(doctor.doctor)
+app.command()(selftest.selftest)
 
 
 def run_app() -> None:

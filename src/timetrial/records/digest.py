@@ -24,9 +24,10 @@ from timetrial.records.store import SESSIONS, Store, Unreadable, _reason
 from timetrial.spec.study import RESERVED
 from timetrial.stats.intervals import Interval, interval
 
-# The two figures of peak memory, the better one first, and how each came about.
+# The figures of peak memory, the better one first, and how each came about.
 MEMORY = (
     ("allocator_live_peak", "device allocator, live bytes"),
+    ("tree_peak", "resident sets of the process tree, sampled every 10 ms in a run of its own"),
     ("resident_after_steady", "kernel's high-water mark of the process"),
 )
 

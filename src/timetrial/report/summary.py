@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from timetrial.records.choice import counted, floor_of
+from timetrial.records.digest import MEMORY
 from timetrial.records.record import Equivalence, Outcome, Record
 from timetrial.stats.floor import Floor
 from timetrial.stats.intervals import Interval, interval, process_value
@@ -126,11 +127,7 @@ def _middle(values: Sequence[float | None]) -> float | None:
 
 
 def _memory(runs: Sequence[Record]) -> tuple[int | None, str]:
-    """Peak of the resident set until the end of the steady laps; the device's own peak on a GPU."""
-    for name, method in (
-        ("allocator_live_peak", "device allocator, live bytes"),
-        ("resident_after_steady", "kernel's high-water mark of the process"),
-    ):
+    for name, method in MEMORY:
         values = [run.memory[name] for run in runs if name in run.memory]
         if values:
             return max(values), method

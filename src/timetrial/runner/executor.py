@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,9 +14,10 @@ from timetrial.data.prepare import Prepared, prepare
 from timetrial.data.samples import DataError
 from timetrial.engines.locate import Located, locate
 from timetrial.meters.hardware import Machine, TooFewCores, cores_for
+from timetrial.meters.memory import MemorySampler, Peak, figures
 from timetrial.records.record import Effort, Laps, Outcome, Record, Training, describe_cell
 from timetrial.runner.gate import Gate, Judged
-from timetrial.runner.process import Bounds, Finished, run
+from timetrial.runner.process import Bounds, Event, Finished, run
 from timetrial.runner.profiles import lap_plan, memory_plan
 from timetrial.runner.session import Look, Session
 from timetrial.runner.steps import Listener, Notice, Step
@@ -64,8 +66,8 @@ class Executor:
         listen(Notice("proved", step))
         if not judged.outcome.ok:
             return self._record(step, session, Finished(judged.outcome), judged=judged)
-        finished, seen = self._run(step, located, session, floor, listen)
-        return self._record(step, session, finished, judged, seen)
+        finished, seen, peak = self._run(step, located, session, floor, listen)
+        return self._record(step, session, finished, judged, seen, peak)
 
     def refused(self, step: Step, outcome: Outcome, session: Session) -> Record:
         """A record of what was not even tried."""
@@ -86,23 +88,25 @@ class Executor:
 
     def _run(
         self, step: Step, located: Located, session: Session, floor: float, listen: Listener
-    ) -> tuple[Finished, Look]:
+    ) -> tuple[Finished, Look, Peak | None]:
         assert located.interpreter is not None
         trial = step.trial
         folder = Path(tempfile.mkdtemp(prefix="timetrial-"))
         try:
             job = self._job(step, located, folder)
             variables = surroundings(trial.placement, trial.settings, located.engine.backend_env)
-            with session.look(job["cores"], floor) as seen:
-                finished = run(
-                    located.interpreter, job, folder, variables, self._bounds(),
-                    lambda event: listen(Notice("event", step, event=event)),
-                )  # fmt: skip
+
+            def told(event: Event) -> None:
+                listen(Notice("event", step, event=event))
+
+            with session.look(job["cores"], floor) as seen, _sampler(step, job["cores"]) as sampler:
+                finished = run(located.interpreter, job, folder, variables, self._bounds(), told, sampler.follow)
+                peak = sampler.stop()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if finished.outcome.ok:
             finished.outcome = threads_kept(finished, trial)
-        return finished, seen
+        return finished, seen, peak
 
     def _job(self, step: Step, located: Located, folder: Path) -> dict[str, Any]:
         trial = step.trial
@@ -128,7 +132,13 @@ class Executor:
         return self._prepared[key]
 
     def _record(
-        self, step: Step, session: Session, finished: Finished, judged: Judged | None = None, seen: Look | None = None
+        self,
+        step: Step,
+        session: Session,
+        finished: Finished,
+        judged: Judged | None = None,
+        seen: Look | None = None,
+        peak: Peak | None = None,
     ) -> Record:
         trial = step.trial
         located = self.locate(trial.engine)
@@ -150,7 +160,7 @@ class Executor:
             effort=effort,
             training=_training(finished),
             equivalence=judged.summary() if judged else None,
-            memory=_memory(finished),
+            memory=figures(finished.events, peak),
             includes=INCLUDES[trial.task, trial.settings.loop],
             versions=started.get("versions") or located.versions,
             readback=readback.get("values", {}),
@@ -168,6 +178,24 @@ class Executor:
             "recipe": digest(trial.recipe.model_dump(mode="json")),
             "adapter": adapter_digest(located.engine.adapter),
         }
+
+
+def _sampler(step: Step, cores: Sequence[int]) -> MemorySampler | Idle:
+    """Memory is sampled in runs of its own: the times of others are not to be disturbed by it."""
+    return MemorySampler(cores) if step.role == "memory" else Idle()
+
+
+class Idle:
+    """Stands where a sampler would."""
+
+    def __enter__(self) -> Idle:
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
+
+    def follow(self, pid: int) -> None: ...
+
+    def stop(self) -> None: ...
 
 
 def threads_kept(finished: Finished, trial: Trial) -> Outcome:
@@ -204,17 +232,6 @@ def _training(finished: Finished) -> Training | None:
         return None
     saved = finished.last("saved") or {}
     return Training(**{k: v for k, v in trained.items() if k != "event"}, saved_bytes=saved.get("bytes"))
-
-
-def _memory(finished: Finished) -> dict[str, int]:
-    """Kernel's high-water mark at the end of the named phases, and the framework's own allocator figures."""
-    marks = {
-        f"resident_after_{event['phase']}": event["resident_peak"]
-        for event in finished.all("end")
-        if event["phase"] in ("import", "build", "steady") and event["resident_peak"] is not None
-    }
-    allocator = (finished.last("readback") or {}).get("memory") or {}
-    return {**marks, **{f"allocator_{name}": int(value) for name, value in allocator.items()}}
 
 
 def _share(finished: Finished) -> float | None:

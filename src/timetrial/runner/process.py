@@ -58,8 +58,9 @@ def run(
     variables: Mapping[str, str],
     bounds: Bounds,
     listen: Callable[[Event], None] = lambda event: None,
+    begun: Callable[[int], object] = lambda pid: None,
 ) -> Finished:
-    """Run one job to its end, whatever that is. `folder` keeps the job, stdout and stderr."""
+    """Run one job to its end, whatever that is. `folder` keeps the job, stdout and stderr; `begun` is told its pid."""
     path = folder / "job.json"
     path.write_text(json.dumps(job))
     start, busy = time.monotonic(), time.process_time()
@@ -78,6 +79,7 @@ def run(
         remedy = "make the engine's environment again: timetrial engines add NAME --again"
         return Finished(Outcome(kind="missing", reason=f"{interpreter}: {error.strerror}", remedy=remedy))
     os.close(writer)
+    begun(worker.pid)
     patience = 0.0  # for a worker that is stopped, by a limit or by Ctrl-C
     try:
         events, stopped = _follow(worker, reader, bounds, start, listen)

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
-from timetrial.meters.canary import Canary, Reading, drift, typical
+from timetrial.meters.canary import Canary, Reading, drift, noise, typical
 from timetrial.meters.contention import Difference, difference, snapshot
 from timetrial.meters.remarks import judge
 from timetrial.records.record import Effort
@@ -85,20 +85,16 @@ class Session:
         return reading
 
     def _flags(self, seen: Look, cores: tuple[int, ...], floor: float) -> tuple[str, ...]:
-        usual = typical([*self._rest[cores], *self._readings])
-        allowed = max(floor, self.unrest(cores))
+        usual, unrest = typical([*self._rest.get(cores, []), *self._readings]), noise(self._rest.get(cores, []))
         changes = {"before": drift(usual, seen.before), "after": drift(usual, seen.after)}
         flags = tuple(
-            f"{when} the run {change.words()}" for when, change in changes.items() if change and change.beyond(allowed)
+            f"{when} the run, {remark}"
+            for when, change in changes.items()
+            if change is not None
+            for remark in change.remarks(floor, unrest)
         )
         self._flagged += bool(flags)
         return flags
-
-    def unrest(self, cores: tuple[int, ...]) -> float:
-        """How far the canary strays at rest: a change below that tells nothing."""
-        rest = self._rest.get(cores, [])
-        strays = [change.worst for reading in rest if (change := drift(typical(rest), reading))]
-        return max((abs(stray) for stray in strays), default=0.0)
 
     def _summary(self) -> dict[str, Any]:
         return {
@@ -108,7 +104,7 @@ class Session:
             "started": self.started.isoformat(timespec="seconds"),
             "ended": datetime.now(UTC).isoformat(timespec="seconds"),
             "canary": [reading.as_record() for reading in self._readings],
-            "unrest": {",".join(map(str, cores)): self.unrest(cores) for cores in self._rest},
+            "at_rest": [reading.as_record() for rest in self._rest.values() for reading in rest],
             "flagged": self._flagged,
         }
 

@@ -48,3 +48,14 @@ def table(
 def processes_for(effect: float, spread: float, wanted: float = 0.8, floor: float = LEAST_FLOOR) -> int | None:
     """The least number of processes of each that sees the effect with this probability. None: a thousand would not."""
     return next((count for count in range(2, MOST + 1) if power(effect, spread, count, floor) >= wanted), None)
+
+
+def smallest_effect(spread: float, processes: int, wanted: float = 0.8, floor: float = LEAST_FLOOR) -> float:
+    """The difference that so many processes of each see with this probability."""
+    low, high = max(floor, LEAST_FLOOR), 1.0
+    while power(high, spread, processes, floor) < wanted:
+        high *= 2
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if power(middle, spread, processes, floor) >= wanted else (middle, high)
+    return high

@@ -1,0 +1,258 @@
+"""A campaign that looks at its results while it goes on: twins, early stops, budgets, repeats, pruning."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.faults import bench
+from timetrial.cli.loading import trials_of
+from timetrial.meters.canary import Canary, Reading, Song
+from timetrial.records.choice import counted, floor_of
+from timetrial.records.record import Laps, Outcome, Record
+from timetrial.report.summary import summarise
+from timetrial.runner import campaign as campaigns
+from timetrial.runner import profiles, session
+from timetrial.runner.campaign import Campaign
+from timetrial.runner.executor import Executor
+from timetrial.runner.process import Finished
+from timetrial.runner.steps import Step
+
+
+class Played:
+    """In place of the executor's processes: each cell takes the times it is given, and each run some clock."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **seconds: Sequence[float]) -> None:
+        self.now, self.cost = 0.0, dict.fromkeys(seconds, 10.0)
+        self._times: dict[tuple[str, str], Iterator[float]] = {}
+        self._seconds = seconds
+        self.outcomes: dict[str, Outcome] = {}
+        self.steps: list[Step] = []
+        monkeypatch.setattr(Executor, "carry_out", lambda executor, *rest: self._carry_out(executor, *rest))
+
+    def _carry_out(self, executor: Executor, step: Step, going: Any, floor: float, listen: Any) -> Record:
+        engine = step.trial.engine
+        self.steps.append(step)
+        self.now += self.cost[engine]
+        record = executor._record(step, going, Finished(self.outcomes.get(engine, Outcome(kind="ok"))))
+        if not record.outcome.ok:
+            return record
+        times = self._times.setdefault((engine, step.role), iter(self._seconds[engine] * 10))
+        laps = Laps(seconds=(next(times),) * 10, steps=1, warmup=(1.0,), stable=True)
+        return record.model_copy(
+            update={"laps": laps, "phases": {"steady": 5.0}, "wall_seconds": self.cost[engine], **self.flags(step)}
+        )
+
+    def flags(self, step: Step) -> dict[str, Any]:
+        return {}
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.install(monkeypatch.setattr)
+
+
+def play(played: Played, folder: Path, *engines: str, **changes: Any) -> Campaign:
+    asked = bench.study(*engines, **{"repeat": None, "profile": "normal", "measure": ["time"], **changes})
+    return Campaign(asked, trials_of(asked), folder, clock=lambda: played.now)
+
+
+NARROW, WIDE = (1.0, 1.001, 0.999, 1.0), (1.0, 1.1, 0.9, 1.02, 0.97)
+
+
+def test_what_is_decided_early_is_left_off_and_the_rest_goes_on(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=NARROW, slowlaps=[9 * value for value in WIDE])
+    records = list(play(played, tmp_path, "honest", "slowlaps").go())
+    counts = Counter(record.cell["engine"] for record in records)
+    assert counts == {"honest": 3, "slowlaps": 7}  # the two runs that one has saved go to the other
+    (group,) = summarise(records)
+    assert [row.engine for row in group.rows] == ["honest", "slowlaps"]
+
+
+def test_a_number_that_is_asked_for_is_kept_to(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=NARROW, slowlaps=[9 * value for value in NARROW])
+    records = list(play(played, tmp_path, "honest", "slowlaps", repeat=6).go())
+    assert Counter(record.cell["engine"] for record in records) == {"honest": 6, "slowlaps": 6}
+
+
+def test_a_stopped_study_makes_the_runs_that_it_would_have_made(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: dict[str, Any] = {"honest": NARROW, "slowlaps": [9 * value for value in WIDE]}
+    whole = [r.run for r in play(Played(monkeypatch, **times), tmp_path / "a", "honest", "slowlaps").go()]
+    played = Played(monkeypatch, **times)
+    first = []
+    for record in play(played, tmp_path / "b", "honest", "slowlaps").go():
+        first.append(record.run)
+        if len(first) == 5:
+            break
+    rest = [record.run for record in play(played, tmp_path / "b", "honest", "slowlaps").go()]
+    assert sorted([*first, *rest]) == sorted(whole)
+
+
+def test_one_cell_is_measured_under_two_names(installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    played = Played(monkeypatch, honest=[1.0, 1.0, 1.03, 1.03], slowlaps=[2.0])
+    records = list(play(played, tmp_path, "honest", "slowlaps", anchor=True, repeat=3).go())
+    twins = [record for record in records if record.role == "twin"]
+    assert len(twins) == 3
+    assert len({record.trial for record in twins}) == 1
+    assert len({record.run for record in records}) == 9
+    (group,) = summarise(records)
+    assert [row.step.processes for row in group.rows if row.step] == [3, 3]  # a twin is no cell
+    assert group.floor.twins is not None
+
+
+def test_the_floor_widens_what_counts_as_the_same(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=[1.0])
+    records = list(play(played, tmp_path, "honest", anchor=True, repeat=3).go())
+    moved = [
+        record.model_copy(update={"laps": Laps(seconds=(1.05,) * 10, steps=1, warmup=(), stable=True)})
+        if record.role == "twin"
+        else record
+        for record in records
+    ]
+    assert floor_of(records).value == 0.01
+    assert floor_of(moved).value == pytest.approx(0.05)
+
+
+def test_a_run_beside_an_unsteady_machine_is_made_again_twice_at_most_and_the_last_counts(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Flagged(Played):
+        def flags(self, step: Step) -> dict[str, Any]:
+            return {"flags": ("drift",) if step.block == 0 or (step.block == 1 and step.attempt == 0) else ()}
+
+    played = Flagged(monkeypatch, honest=NARROW)
+    records = list(play(played, tmp_path, "honest", repeat=3).go())
+    assert [(record.block, record.attempt) for record in records] == [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 0)]
+    assert [(record.block, record.attempt) for record in counted(records)] == [(0, 2), (1, 1), (2, 0)]
+    (row,) = summarise(records)[0].rows
+    assert row.step is not None
+    assert (row.step.processes, row.flagged) == (3, 1)
+    again = play(played, tmp_path, "honest", repeat=3)
+    assert list(again.go()) == []
+
+
+def test_quick_does_not_repeat(installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Flagged(Played):
+        def flags(self, step: Step) -> dict[str, Any]:
+            return {"flags": ("drift",)}
+
+    played = Flagged(monkeypatch, honest=NARROW)
+    assert len(list(play(played, tmp_path, "honest", profile="quick").go())) == 3
+
+
+def test_memory_has_a_run_of_its_own_among_the_others(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=NARROW, slowlaps=[9.0])
+    records = list(play(played, tmp_path, "honest", "slowlaps", measure=["time", "memory"], repeat=3).go())
+    memory = [record for record in records if record.role == "memory"]
+    assert Counter(record.cell["engine"] for record in memory) == {"honest": 1, "slowlaps": 1}
+    assert {record.block for record in memory} == {1}
+    (group,) = summarise(records)
+    assert [row.step.processes for row in group.rows if row.step] == [3, 3]
+
+
+# --- budget -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_is_kept_and_the_cheapest_come_first(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=NARROW)
+    batches = {"vary": {"recipe.batch": [16, 1600000, 160000]}}
+    campaign = play(played, tmp_path, "honest", budget=40, recipe={}, repeat=3, **batches)
+    records = list(campaign.go())
+    assert played.now <= 40
+    assert [record.cell["batch"] for record in records] == [16, 160000, 16, 160000]
+    assert len(campaign.left_out) == 3
+    assert campaign.expected_seconds() > 0
+
+
+def test_what_the_budget_left_out_is_made_the_next_time(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=NARROW, slowlaps=[2.0])
+    first = list(play(played, tmp_path, "honest", "slowlaps", budget=25, repeat=3).go())
+    rest = list(play(played, tmp_path, "honest", "slowlaps", repeat=3).go())
+    assert len(first) == 2
+    assert len(first) + len(rest) == 6
+
+
+def test_a_budget_that_is_long_enough_changes_nothing(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times: dict[str, Any] = {"honest": NARROW, "slowlaps": [2.0]}
+    free = [r.run for r in play(Played(monkeypatch, **times), tmp_path / "a", "honest", "slowlaps", repeat=3).go()]
+    played = Played(monkeypatch, **times)
+    bound = [r.run for r in play(played, tmp_path / "b", "honest", "slowlaps", repeat=3, budget="1h").go()]
+    assert bound == free
+
+
+# --- what is not tried ------------------------------------------------------------------------------------------------
+
+
+def test_a_larger_cell_is_skipped_with_a_record_that_says_why(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=NARROW)
+    played.outcomes["honest"] = Outcome(kind="oom", reason="full")
+    batches = {"vary": {"recipe.batch": [16, 32, 64]}}
+    records = list(play(played, tmp_path, "honest", recipe={}, seed=3, **batches).go())
+    kinds = {record.cell["batch"]: record.outcome.kind for record in records}
+    assert len(records) == 3
+    smallest_tried = min(step.trial.recipe.batch for step in played.steps)
+    assert all(kinds[batch] == ("oom" if batch in tried(played) else "skipped") for batch in kinds)
+    assert all(batch in tried(played) for batch in kinds if batch <= smallest_tried)
+
+
+def tried(played: Played) -> set[int]:
+    return {step.trial.recipe.batch for step in played.steps}
+
+
+# --- with a real worker and a canary that can be told what to sing --------------------------------------------------------
+
+
+class Loud(Canary):
+    """Sings a slower song around the third run."""
+
+    songs = 0
+
+    def __enter__(self) -> Canary:
+        return self
+
+    def sing(self, cores: Sequence[int]) -> Reading:
+        Loud.songs += 1
+        slow = 1.5 if Loud.songs == session.AT_REST + 2 else 1.0
+        return Reading(tuple(Song(core, slow, 1.0) for core in cores))
+
+
+def test_a_real_run_carries_what_was_seen_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.install(monkeypatch.setattr)
+    monkeypatch.setattr(session, "Canary", Loud)
+    monkeypatch.setattr(Loud, "songs", 0)
+    plans = dict.fromkeys(profiles._PLANS, replace(bench.TINY, precision=0.5))
+    monkeypatch.setattr(profiles, "_PLANS", plans)
+    first, second, memory = bench.run(tmp_path, "honest", profile="normal", measure=["time", "memory"])
+    assert first.flags and "after the run" in first.flags[0]
+    assert (second.attempt, second.flags) == (1, ()) or second.role == "memory"
+    by_role = {record.role: record for record in (first, second, memory)}
+    assert by_role["memory"].memory["tree_peak"] > 2**20
+    assert "tree_peak" not in first.memory
+    assert first.contention["seconds"] > 0
+    assert first.session == second.session
+    shutil.rmtree(tmp_path)
+    assert campaigns.Session is session.Session
