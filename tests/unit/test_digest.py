@@ -199,7 +199,11 @@ def test_a_cell_is_summed_up_over_its_processes(tmp_path: Path) -> None:
 
 
 def test_the_twin_of_the_anchor_is_no_cell() -> None:
-    runs = [digest_of(made.record("jax", block, 1e-3, role=role)) for role in ("cell", "twin") for block in range(2)]
+    runs = [
+        digest_of(made.record("jax", block, 1e-3, role=role, run=f"{role}-{block}"))
+        for role in ("cell", "twin")
+        for block in range(2)
+    ]
     (found,) = briefs(runs)
     assert len(found.seconds) == 2
 

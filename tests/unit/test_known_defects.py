@@ -16,7 +16,8 @@ import pytest
 
 from tests.unit import made_records as made
 from tests.unit.test_laps import PLAN, TICK, Device, constant
-from tests.unit.test_process import Worker  # noqa: F401: a fixture
+from tests.unit.test_process import Worker
+from tests.unit.test_process import worker as worker  # a fixture
 from tests.unit.test_study import trials
 from timetrial.records.digest import digests, peaks
 from timetrial.records.record import Laps, Outcome
@@ -181,15 +182,17 @@ def test_every_setting_of_the_clock_is_used() -> None:
         values = steady(watch, plan, count, lambda event, seconds: None, device.clock)
         return len(warm.values), warm.stable, count, len(values)
 
-    base = PLAN._replace(seconds=0.0, window=5, warmup_seconds=1.0)
+    base = PLAN._replace(seconds=2.0, window=5, warmup_seconds=1.0)
+    careful = base._replace(seconds=30.0, precision=0.05, least_seconds=3.0)
     usual = measured(base)
-    changes: list[dict[str, Any]] = [
-        {"laps": 20}, {"lap_seconds": 0.5}, {"window": 9}, {"tolerance": 1e-6}, {"warmup_steps": 200},
-        {"warmup_seconds": 0.01}, {"seconds": 30.0},
+    changes: list[tuple[Plan, dict[str, Any]]] = [
+        (base, {"laps": 50}), (base, {"lap_seconds": 0.5}), (base, {"window": 9}), (base, {"tolerance": 1e-6}),
+        (base, {"warmup_steps": 200}), (base, {"warmup_seconds": 0.01}), (base, {"seconds": 9.0}),
+        (careful, {"precision": 0.0}), (careful, {"least_seconds": 6.0}),
     ]  # fmt: skip
-    assert {name for change in changes for name in change} == set(Plan._fields)
-    for change in changes:
-        assert measured(base._replace(**change)) != usual, change
+    assert {name for _, change in changes for name in change} == set(Plan._fields)
+    for plan, change in changes:
+        assert measured(plan._replace(**change)) != measured(plan), change
     assert measured(base, resolution=1e-2) != usual
     assert usual[1] is True
 
