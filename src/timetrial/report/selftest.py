@@ -1,4 +1,4 @@
-"""What an A/A study says of a machine: how far one cell seems to lie from itself, and what could be told apart in what time."""
+"""What an A/A study says of a machine: how far one cell seems to lie from itself, and what could be told apart."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WANTED = 0.8  # how likely a difference must be seen to be called detectable
 
 @dataclass(frozen=True)
 class Outlook:
-    """What two cells like this one would have to differ by to be told apart. None: there is no time for two processes."""
+    """What two cells like this one would have to differ by to be told apart. None: no time for two processes."""
 
     minutes: int
     processes: int  # of each
