@@ -118,6 +118,25 @@ def test_many_claims_share_the_error(make: Make) -> None:
     assert any(said in text for text in comparison_words.notes(many))
 
 
+def test_two_sessions_are_said_to_be_two(make: Make) -> None:
+    one, same, other = (make(f"{i}", made.runs("jax", 1e-3, session=name)) for i, name in enumerate(("a", "a", "b")))
+    said = "measured in sessions of their own"
+    assert any(said in text for text in comparison_words.notes(compare(one, other)))
+    assert not any(said in text for text in comparison_words.notes(compare(one, same)))
+
+
+def test_of_a_run_that_was_made_again_the_last_attempt_counts(make: Make) -> None:
+    first = made.runs("jax", 2e-3)
+    again = [
+        made.record("jax", run.block, 1e-3, run=f"{run.run}-again1", attempt=1, flags=("after the run: slow",))
+        for run in first
+    ]
+    new = make("new", [*first, *again])
+    assert new.cells[0].seconds == (1e-3,) * 3
+    found = compare(make("base", made.runs("jax", 1e-3)), new)
+    assert "NEW: the machine was not steady during 3 of 3 runs." in list(comparison_words.notes(found))
+
+
 # --- what belongs together ---------------------------------------------------------------------------------------------
 
 

@@ -41,6 +41,7 @@ class Digest:
     study: str
     block: int
     role: str
+    session: str
     attempt: int
     flagged: bool  # the machine was not steady during the run
     cell: Mapping[str, Any]
@@ -163,6 +164,7 @@ def _digest(record: Record, known: dict[tuple[str, str], Any]) -> Digest:
         study=record.study,
         block=record.block,
         role=record.role,
+        session=record.session,
         attempt=record.attempt,
         flagged=bool(record.flags),
         cell=shared("cell"),

@@ -170,7 +170,7 @@ def _which(one: Side, first: Cell, second: Cell) -> str:
     name = apart[0] if apart else "study"
     return (
         f"{one.name}: more than one cell could be meant by {ours.get('model')} {ours.get('task')}: they differ in "
-        f"{said}; take one of them with '{one.name}?{name}={ours.get(name)}'"
+        f"{said}; take one of them with '{one.name}{'&' if '?' in one.name else '?'}{name}={ours.get(name)}'"
     )
 
 
