@@ -15,8 +15,8 @@ from tests.unit import made_records as made
 from tests.unit.test_report import Page
 from timetrial.records.record import Outcome, Record
 from timetrial.report import scaling
+from timetrial.report.charts import speedup_chart
 from timetrial.report.html import page
-from timetrial.report.scaling_chart import speedup_chart
 from timetrial.report.style import looks
 from timetrial.report.summary import summarise
 from timetrial.report.terminal import scaling_table

@@ -143,11 +143,6 @@ def _sections(groups: Sequence[Group], records: Sequence[Record]) -> list[Sectio
 
 
 def _climbs(groups: Sequence[Group]) -> list[Climb]:
-    found = climbing.workloads(groups)
-    if not found:
-        return []
-    from timetrial.report.scaling_chart import speedup_chart
-
     look = looks(row.engine for group in groups for row in group.rows)
     caption = "A dot is the estimate, the band its 95 % interval; the dashed line is what would be ideal."
     return [
@@ -159,12 +154,12 @@ def _climbs(groups: Sequence[Group]) -> list[Climb]:
             figure=Figure(
                 f"climb-chart-{i}",
                 "Speed-up against threads",
-                speedup_chart(item, look),
+                charts.speedup_chart(item, look),
                 caption,
                 tuple(text for ladder in item.ladders for text in climbing.notes(ladder)),
             ),
         )
-        for i, item in enumerate(found, 1)
+        for i, item in enumerate(climbing.workloads(groups), 1)
     ]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from timetrial.records.record import Outcome
+from timetrial.report import words
 from timetrial.report.summary import Group, Row
 from timetrial.spec.placement import Placement
 from timetrial.stats.intervals import Ratio
@@ -125,8 +126,6 @@ def _span(found: Ratio, scale: float, unit: str) -> str:
 
 def cells(ladder: Ladder) -> Iterator[tuple[str, ...]]:
     """One line of the table for each number of threads, measured or not."""
-    from timetrial.report import words
-
     lines = {point.count: _cells(ladder, point) for point in ladder.scaling.points}
     for threads, outcome in ladder.failures:
         lines[threads] = (ladder.engine, str(threads), outcome.kind, *[words.NOTHING] * 3)
@@ -134,8 +133,6 @@ def cells(ladder: Ladder) -> Iterator[tuple[str, ...]]:
 
 
 def _cells(ladder: Ladder, point: Point) -> tuple[str, ...]:
-    from timetrial.report import words
-
     step = point.step.word if point.step else words.NOTHING
     return (
         ladder.engine,
