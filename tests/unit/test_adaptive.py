@@ -173,12 +173,12 @@ def test_a_budget_is_kept_and_the_cheapest_come_first(
     installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played = Played(monkeypatch, honest=NARROW)
-    batches = {"vary": {"recipe.batch": [16, 1600000, 160000]}}
-    campaign = play(played, tmp_path, "honest", budget=40, recipe={}, repeat=3, **batches)
+    batches = {"vary": {"recipe.batch": [1600000, 16, 160000]}}
+    campaign = play(played, tmp_path, "honest", budget=30, recipe={}, repeat=3, **batches)
     records = list(campaign.go())
-    assert played.now <= 40
-    assert [record.cell["batch"] for record in records] == [16, 160000, 16, 160000]
-    assert len(campaign.left_out) == 3
+    assert played.now <= 30
+    assert [record.cell["batch"] for record in records] == [16, 16, 16]  # the others may take longer than there is
+    assert len(campaign.left_out) == 2
     assert campaign.expected_seconds() > 0
 
 

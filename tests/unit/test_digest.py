@@ -151,6 +151,16 @@ def test_a_record_a_study_and_a_whole_folder_are_read(tmp_path: Path) -> None:
     assert all(isinstance(item, Digest) for item in digests(tmp_path))
 
 
+def test_sessions_beside_the_records_are_no_study(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.write(record("a-00"))
+    store.keep_session("s", "20260102T030405-1", {"session": "x"})
+    assert [type(item) for item in digests(tmp_path / "s")] == [Digest]
+    assert [type(item) for item in digests(tmp_path)] == [Digest]
+    store.write(record("b-00", study="sessions"))  # a study may be called so
+    assert len(list(digests(tmp_path))) == 2
+
+
 # --- figures -----------------------------------------------------------------------------------------------------------
 
 
@@ -199,9 +209,20 @@ def test_a_cell_is_summed_up_over_its_processes(tmp_path: Path) -> None:
 
 
 def test_the_twin_of_the_anchor_is_no_cell() -> None:
-    runs = [digest_of(made.record("jax", block, 1e-3, role=role)) for role in ("cell", "twin") for block in range(2)]
+    runs = [
+        digest_of(made.record("jax", block, 1e-3, role=role, run=f"{role}-{block}"))
+        for role in ("cell", "twin")
+        for block in range(2)
+    ]
     (found,) = briefs(runs)
     assert len(found.seconds) == 2
+
+
+def test_of_a_run_that_was_made_again_the_last_attempt_counts() -> None:
+    first, other = made.record("jax", 0, 5.0), made.record("jax", 1, 1.0)
+    again = made.record("jax", 0, 1.0, run=f"{first.run}-again1", attempt=1)
+    (found,) = briefs(map(digest_of, (again, first, other)))
+    assert found.seconds == (1.0, 1.0)
 
 
 def test_one_failed_run_takes_the_time_from_the_whole_cell() -> None:

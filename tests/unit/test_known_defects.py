@@ -16,17 +16,18 @@ import pytest
 
 from tests.unit import made_records as made
 from tests.unit.test_laps import PLAN, TICK, Device, constant
-from tests.unit.test_process import Worker  # noqa: F401: a fixture
+from tests.unit.test_process import Worker
+from tests.unit.test_process import worker as worker  # a fixture
 from tests.unit.test_study import trials
 from timetrial.records.digest import digests, peaks
 from timetrial.records.record import Laps, Outcome
 from timetrial.records.store import Store
 from timetrial.report.summary import summarise
-from timetrial.runner import campaign, profiles
+from timetrial.runner import design, executor, profiles
 from timetrial.runner.surroundings import surroundings
 from timetrial.runner.work import settings_of
 from timetrial.spec.placement import Placement
-from timetrial.spec.study import Limits, Study, blocks
+from timetrial.spec.study import Limits, Study
 from timetrial.spec.trial import Settings
 from timetrial.stats.equivalence import TOLERANCES, compare
 from timetrial.stats.intervals import interval
@@ -181,15 +182,17 @@ def test_every_setting_of_the_clock_is_used() -> None:
         values = steady(watch, plan, count, lambda event, seconds: None, device.clock)
         return len(warm.values), warm.stable, count, len(values)
 
-    base = PLAN._replace(seconds=0.0, window=5, warmup_seconds=1.0)
+    base = PLAN._replace(seconds=2.0, window=5, warmup_seconds=1.0)
+    careful = base._replace(seconds=30.0, precision=0.05, least_seconds=3.0)
     usual = measured(base)
-    changes: list[dict[str, Any]] = [
-        {"laps": 20}, {"lap_seconds": 0.5}, {"window": 9}, {"tolerance": 1e-6}, {"warmup_steps": 200},
-        {"warmup_seconds": 0.01}, {"seconds": 30.0},
+    changes: list[tuple[Plan, dict[str, Any]]] = [
+        (base, {"laps": 50}), (base, {"lap_seconds": 0.5}), (base, {"window": 9}), (base, {"tolerance": 1e-6}),
+        (base, {"warmup_steps": 200}), (base, {"warmup_seconds": 0.01}), (base, {"seconds": 9.0}),
+        (careful, {"precision": 0.0}), (careful, {"least_seconds": 6.0}),
     ]  # fmt: skip
-    assert {name for change in changes for name in change} == set(Plan._fields)
-    for change in changes:
-        assert measured(base._replace(**change)) != usual, change
+    assert {name for _, change in changes for name in change} == set(Plan._fields)
+    for plan, change in changes:
+        assert measured(plan._replace(**change)) != measured(plan), change
     assert measured(base, resolution=1e-2) != usual
     assert usual[1] is True
 
@@ -237,10 +240,10 @@ def test_one_step_is_no_warm_up() -> None:
 def test_no_engine_is_always_first() -> None:
     """Elsewhere: the frameworks ran in the order of the list, so that the first met a cold machine each time."""
     cells = trials(engines=["torch", "jax", "keras-jax"])
-    firsts = {order[0].engine for order in blocks(cells, 30, seed=1)}
-    assert firsts == {"torch", "jax", "keras-jax"}
-    befores = {[trial.engine for trial in order].index("torch") for order in blocks(cells, 30, seed=1)}
-    assert befores == {0, 1, 2}
+    members = [design.Member(trial.id, "group") for trial in cells]
+    orders = [design.order(members, 1, number) for number in range(30)]
+    for member in members:
+        assert {order.index(member) for order in orders} == {0, 1, 2}
 
 
 # --- documented defaults -----------------------------------------------------------------------------------------------
@@ -282,7 +285,7 @@ def test_a_documented_default_is_the_codes() -> None:
 def test_the_documented_figures_of_the_method_are_the_codes() -> None:
     text = " ".join((ROOT / "docs" / "method.md").read_text(encoding="utf-8").split())
     plan, single = profiles._PLANS["normal"], TOLERANCES["float32"]
-    assert f"more than {campaign.THREAD_SLACK} times the given threads" in text
+    assert f"more than {executor.THREAD_SLACK} times the given threads" in text
     assert f"at least {1000 * plan.lap_seconds:.0f} ms and 1000 times the clock's resolution" in text
     assert "1000 * resolution" in inspect.getsource(laps.steps_per_lap)
     assert f"(for `fit` {1000 * plan.lap_seconds * profiles.FIT_LAPS:.0f} ms" in text

@@ -73,7 +73,7 @@ def _side(text: str, records: Path) -> Side:
 
     name, _, wanted = text.partition("?")
     place = _place(name, records)
-    found = matching(side(name, digests(place)), _filters(text, wanted))
+    found = matching(side(text, digests(place)), _filters(text, wanted))
     for item in found.unreadable:
         say(f"{item.path}: left out, {item.reason}")
     if not found.cells:

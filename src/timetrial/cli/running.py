@@ -50,18 +50,20 @@ def _too_short(campaign: Campaign) -> str:
 
 
 def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bool, report: Path | None) -> None:
+    from timetrial.report.scaling import workloads
     from timetrial.report.summary import summarise
 
     groups = summarise(found)
     if as_json:
-        print_json({"study": study.study, "records": str(records / study.study), "groups": groups})
+        answer = {"study": study.study, "records": str(records / study.study), "groups": groups}
+        print_json({**answer, "scaling": workloads(groups)})
     else:
-        from timetrial.report.terminal import group_table
+        from timetrial.report.terminal import group_table, scaling_table
 
         out = console()
-        for group in groups:
+        for part in (*map(group_table, groups), *map(scaling_table, workloads(groups))):
             out.print()
-            out.print(group_table(group))
+            out.print(part)
         out.print()
         out.print(f"Records: {records / study.study}")
     if report is not None:

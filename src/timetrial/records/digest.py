@@ -18,8 +18,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from timetrial.records.choice import counted
 from timetrial.records.record import SCHEMA, Kind, Record
-from timetrial.records.store import Store, Unreadable, _reason
+from timetrial.records.store import SESSIONS, Store, Unreadable, _reason
 from timetrial.spec.study import RESERVED
 from timetrial.stats.intervals import Interval, interval
 
@@ -40,6 +41,9 @@ class Digest:
     study: str
     block: int
     role: str
+    session: str
+    attempt: int
+    flagged: bool  # the machine was not steady during the run
     cell: Mapping[str, Any]
     kind: Kind
     reason: str
@@ -80,9 +84,9 @@ def digests(place: Path) -> Iterator[Digest | Unreadable]:
 
 
 def briefs(rows: Iterable[Digest]) -> list[Brief]:
-    """By cell, in the order in which the cells are first met; the anchor's twin is no cell."""
+    """By cell, in the order in which the cells are first met; the anchor's twin is no cell, nor is a run of memory."""
     cells: dict[tuple[str, str], list[Digest]] = {}
-    for row in rows:
+    for row in counted(rows):
         if row.role == "cell":
             cells.setdefault((row.trial, row.machine), []).append(row)
     return [_brief(runs) for runs in cells.values()]
@@ -96,7 +100,7 @@ def times(runs: Iterable[Digest]) -> tuple[float, ...]:
 
 def peaks(runs: Iterable[Digest]) -> tuple[tuple[int, ...], str]:
     """Of the processes, and their method: only peaks of the same method are comparable."""
-    good = [run for run in runs if run.measured]
+    good = [run for run in runs if run.kind == "ok"]
     for name, method in MEMORY:
         values = tuple(run.memory[name] for run in good if run.memory.get(name))
         if values:
@@ -114,12 +118,13 @@ def _paths(place: Path) -> Iterator[str]:
     if not place.is_dir():
         yield str(place)
         return
-    folders = []
+    files = _files(str(place))
+    yield from files
+    others = (RESERVED, SESSIONS) if files else (RESERVED,)  # beside records lie the sessions that they are of
     with os.scandir(place) as entries:
-        for entry in entries:
-            if entry.is_dir() and entry.name != RESERVED and not entry.name.startswith("."):
-                folders.append(entry.path)
-    for folder in (str(place), *sorted(folders)):
+        inside = [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
+        folders = [entry.path for entry in inside if entry.name not in others]
+    for folder in sorted(folders):
         yield from _files(folder)
 
 
@@ -159,6 +164,9 @@ def _digest(record: Record, known: dict[tuple[str, str], Any]) -> Digest:
         study=record.study,
         block=record.block,
         role=record.role,
+        session=record.session,
+        attempt=record.attempt,
+        flagged=bool(record.flags),
         cell=shared("cell"),
         kind=record.outcome.kind,
         reason=record.outcome.reason,

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import duckdb
     import pandas
 
+SESSIONS = "sessions"  # beside the records of a study lie the sessions that they are of
+
 
 class StoreError(RuntimeError):
     """The folder cannot be written or read. Says where, why and what to do."""
@@ -75,7 +77,7 @@ class Store:
             write_atomically(path, json.dumps(inventory, indent=1, default=str) + "\n")
 
     def keep_session(self, study: str, name: str, content: dict[str, Any]) -> None:
-        write_atomically(self.folder / study / "sessions" / f"{name}.json", json.dumps(content, indent=1) + "\n")
+        write_atomically(self.folder / study / SESSIONS / f"{name}.json", json.dumps(content, indent=1) + "\n")
 
     def machine(self, fingerprint: str) -> dict[str, Any] | None:
         path = self.folder / "machines" / f"{fingerprint}.json"

@@ -14,8 +14,9 @@ from typing import Any
 import altair as alt
 
 from timetrial.records.store import StoreError
-from timetrial.report import words
+from timetrial.report import scaling, words
 from timetrial.report.phases import PHASES, Phases
+from timetrial.report.scaling import Ladder, Workload
 from timetrial.report.style import INK_OF_PICTURES, Look, chart_config, looks
 from timetrial.report.style import PHASES as PHASE_COLOURS
 from timetrial.report.summary import Group, Row
@@ -166,6 +167,44 @@ def _decades(lines: Mapping[str, Course]) -> int:
     settled = max(line.start / line.step for line in lines.values())
     enough = 10 * max(last, settled, 10.0)
     return next((decades for decades in range(2, 9) if 10**decades >= enough), 9)
+
+
+def speedup_chart(workload: Workload, look: Looks) -> Spec:
+    """A line an engine with its intervals, beside the dashed line of what would be ideal."""
+    names = [ladder.engine for ladder in workload.ladders]
+    points = [point for ladder in workload.ladders for point in _climb(ladder)]
+    counts = sorted({point["threads"] for point in points})
+    x = alt.X("threads:Q", title="threads", scale=alt.Scale(nice=False, padding=24),
+              axis=alt.Axis(values=counts, format="d", grid=False))  # fmt: skip
+    hue = _colour(names, look, legend=len(names) > 1)
+    y = alt.Y("speedup:Q", title="speed-up; more is better", axis=alt.Axis(format="~g", tickCount=5))
+    data = _chart(points)
+    ideal = _chart([{"threads": count, "speedup": count / counts[0]} for count in counts])
+    layers = [
+        ideal.mark_line(strokeDash=[4, 4], strokeWidth=1.5, opacity=0.6, color="currentColor").encode(x=x, y=y),
+        data.mark_rule(strokeWidth=7, opacity=0.35).encode(x=x, y=alt.Y("low:Q", title=""), y2="high", color=hue),
+        data.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=55, filled=True)).encode(
+            x=x, y=y, color=hue, tooltip=["engine:N", "threads:Q", "times:N", "share:N"]
+        ),
+    ]
+    chart = alt.LayerChart(layer=layers).properties(height=300)
+    return _spec(chart, f"Speed-up against threads by engine: {workload.title}")
+
+
+def _climb(ladder: Ladder) -> list[Spec]:
+    """Without an interval the rule has no length."""
+    return [
+        {
+            "engine": ladder.engine,
+            "threads": point.count,
+            "speedup": point.speedup.value,
+            "low": point.speedup.value if point.speedup.low is None else point.speedup.low,
+            "high": point.speedup.value if point.speedup.high is None else point.speedup.high,
+            "times": scaling.times(point.speedup),
+            "share": scaling.share(point.efficiency),
+        }
+        for point in ladder.scaling.points
+    ]
 
 
 def write_picture(path: Path, groups: Sequence[Group]) -> None:

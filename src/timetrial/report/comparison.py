@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from timetrial.records.choice import counted
 from timetrial.records.digest import Digest, peaks, times
 from timetrial.records.store import Unreadable
 from timetrial.stats.floor import Floor, floor
@@ -32,6 +33,7 @@ class Cell:
 
     runs: tuple[Digest, ...]
     twins: tuple[Digest, ...] = ()  # the same cell measured under a second name
+    apart: tuple[Digest, ...] = ()  # runs of memory alone, whose times count for nothing
 
     @property
     def seconds(self) -> tuple[float, ...]:
@@ -107,17 +109,13 @@ class Comparison:
 
 def side(name: str, items: Iterable[Digest | Unreadable]) -> Side:
     """One session's runs of one trial are one cell."""
-    groups: dict[tuple[Any, ...], tuple[list[Digest], list[Digest]]] = {}
-    unreadable = []
-    for item in items:
-        if isinstance(item, Unreadable):
-            unreadable.append(item)
-            continue
-        key = (item.study, item.trial, item.machine, item.cell.get("profile"))
-        runs, twins = groups.setdefault(key, ([], []))
-        (twins if item.role == "twin" else runs).append(item)
-    cells = tuple(Cell(tuple(runs), tuple(twins)) for runs, twins in groups.values() if runs)
-    return Side(name, cells, tuple(unreadable))
+    found = list(items)
+    groups: dict[tuple[Any, ...], dict[str, list[Digest]]] = {}
+    for run in counted(item for item in found if isinstance(item, Digest)):
+        key = (run.study, run.trial, run.machine, run.cell.get("profile"))
+        groups.setdefault(key, {"cell": [], "twin": [], "memory": []})[run.role].append(run)
+    cells = tuple(Cell(*map(tuple, roles.values())) for roles in groups.values() if roles["cell"])
+    return Side(name, cells, tuple(item for item in found if isinstance(item, Unreadable)))
 
 
 def shared(base: Side, new: Side) -> list[str]:
@@ -172,7 +170,7 @@ def _which(one: Side, first: Cell, second: Cell) -> str:
     name = apart[0] if apart else "study"
     return (
         f"{one.name}: more than one cell could be meant by {ours.get('model')} {ours.get('task')}: they differ in "
-        f"{said}; take one of them with '{one.name}?{name}={ours.get(name)}'"
+        f"{said}; take one of them with '{one.name}{'&' if '?' in one.name else '?'}{name}={ours.get(name)}'"
     )
 
 
@@ -194,7 +192,7 @@ def _line(key: Key, base: Cell | None, new: Cell | None, found: Verdict | None) 
 
 def _memory(base: Cell, new: Cell) -> tuple[Ratio | None, str]:
     """More over less is no speed-up: NEW's peak over BASE's, where both were measured in the same way."""
-    (before, method), (after, other) = peaks(base.runs), peaks(new.runs)
+    (before, method), (after, other) = peaks((*base.runs, *base.apart)), peaks((*new.runs, *new.apart))
     if not before or not after:
         return None, ""
     if method != other:

@@ -97,6 +97,15 @@ def notes(compared: Compared) -> Iterator[str]:
     yield f"Noise floor: {100 * found.floor:.2g} % ({basis}); a smaller difference is called none."
     if any(one.told_apart for one in found.floors):
         yield "A cell measured twice differs from itself for certain: something moved the times of a whole session."
+    if _apart(found):
+        yield (
+            "BASE and NEW were measured in sessions of their own: what the machine did differently between these is "
+            "not in the intervals. Cells of one session are free of that."
+        )
+    for label, one in (("BASE", found.base), ("NEW", found.new)):
+        runs = [run for cell in one.cells for run in cell.runs]
+        if flagged := sum(run.flagged for run in runs):
+            yield f"{label}: the machine was not steady during {flagged} of {len(runs)} runs."
     yield from dict.fromkeys(f"Memory: {line.memory_note}." for line in found.lines if line.memory_note)
     for label, one in (("BASE", found.base), ("NEW", found.new)):
         yield from (f"{label}: {item.path}: left out, {item.reason}." for item in one.unreadable)
@@ -111,6 +120,11 @@ def _brackets(found: Comparison) -> str:
     if len(levels) > 1:
         text += f", so that of {len(levels)} verdicts with 95 % confidence not one is wrong (Holm)"
     return text + "."
+
+
+def _apart(found: Comparison) -> bool:
+    base, new = ({run.session for cell in one.cells for run in cell.runs} for one in (found.base, found.new))
+    return not base & new and "" not in base | new
 
 
 def failures(compared: Compared, names: Sequence[str]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from timetrial import __version__
 from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
 from timetrial.report import charts, notes, words
+from timetrial.report import scaling as climbing
 from timetrial.report.crossings import crossings
 from timetrial.report.phases import PhaseTable, courses
 from timetrial.report.style import Look, chart_config, looks
@@ -50,6 +51,17 @@ class Section:
     figures: tuple[Figure, ...]
 
 
+@dataclass(frozen=True)
+class Climb:
+    """What more threads bring on one workload."""
+
+    id: str
+    title: str
+    answers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    figure: Figure
+
+
 def write_page(
     path: Path, study: str, title: str, groups: Sequence[Group], records: Sequence[Record], folder: Path
 ) -> None:
@@ -59,12 +71,14 @@ def write_page(
 
 def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Record], folder: Path) -> str:
     store = Store(folder)
-    sections = _sections(groups, records)
+    sections, climbs = _sections(groups, records), _climbs(groups)
     text = _environment().get_template("page.html.j2").render(
         study=study,
         title=title or study,
         sections=sections,
         columns=COLUMNS,
+        climbs=climbs,
+        climb_heads=climbing.HEADS,
         facts=_facts(study, records),
         method=notes.method(records),
         machines=_machines(store, records),
@@ -125,6 +139,27 @@ def _sections(groups: Sequence[Group], records: Sequence[Record]) -> list[Sectio
             figures=_figures(group, phases, look, i),
         )
         for i, group in enumerate(groups, 1)
+    ]
+
+
+def _climbs(groups: Sequence[Group]) -> list[Climb]:
+    look = looks(row.engine for group in groups for row in group.rows)
+    caption = "A dot is the estimate, the band its 95 % interval; the dashed line is what would be ideal."
+    return [
+        Climb(
+            id=f"climb-{i}",
+            title=item.title,
+            answers=tuple(climbing.answer(ladder) for ladder in item.ladders),
+            rows=tuple(row for ladder in item.ladders for row in climbing.cells(ladder)),
+            figure=Figure(
+                f"climb-chart-{i}",
+                "Speed-up against threads",
+                charts.speedup_chart(item, look),
+                caption,
+                tuple(text for ladder in item.ladders for text in climbing.notes(ladder)),
+            ),
+        )
+        for i, item in enumerate(climbing.workloads(groups), 1)
     ]
 
 

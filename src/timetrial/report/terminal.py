@@ -7,7 +7,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from timetrial.report import words
+from timetrial.report import scaling, words
+from timetrial.report.scaling import Workload
 from timetrial.report.summary import Group, Row
 
 _COLUMNS = (
@@ -30,6 +31,20 @@ def group_table(group: Group) -> Together:
         parts.append(Text(words.floor(group.floor), style="dim"))
     parts += [_failure(row) for row in group.rows if not row.step]
     return Together(*parts)  # type: ignore[arg-type]
+
+
+def scaling_table(workload: Workload) -> Together:
+    """What more threads bring: the answer of each engine, then the table."""
+    table = Table(show_edge=False, pad_edge=False, header_style="bold")
+    for i, head in enumerate(scaling.HEADS):
+        table.add_column(head, justify="right" if 0 < i < len(scaling.HEADS) - 1 else "left")
+    parts: list[object] = [Text(f"What more threads bring: {workload.title}", style="bold")]
+    for ladder in workload.ladders:
+        parts.append(Text(scaling.answer(ladder)))
+        for line in scaling.cells(ladder):
+            table.add_row(*map(escape, line), style=_COLOURS.get(line[-1], ""))
+    notes = [Text(text, style="dim") for ladder in workload.ladders for text in scaling.notes(ladder)]
+    return Together(*parts, table, *notes)  # type: ignore[arg-type]
 
 
 def _cells(row: Row) -> list[str]:
