@@ -46,9 +46,7 @@ def shortened(record: Record) -> Replayed:
         taken += 1
     kept = record.laps.model_copy(update={"seconds": record.laps.seconds[:taken]})
     saved = sum(times) - sum(times[:taken])
-    return Replayed(
-        record.model_copy(update={"laps": kept}), record.wall_seconds - saved, process_value(kept.seconds)
-    )
+    return Replayed(record.model_copy(update={"laps": kept}), record.wall_seconds - saved, process_value(kept.seconds))
 
 
 def replay(records: Sequence[Record]) -> tuple[list[Replayed], float]:

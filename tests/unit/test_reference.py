@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.contract.cases import ALL, HEAD, IMAGE, SEQUENCE, SMALL, Case
-from tests.contract.prepare import inputs, labels
+from timetrial.runner.batches import proof_batches
 from timetrial.spec.weights import initial_weights
 from timetrial_worker.adapters.base import Unsupported
 from timetrial_worker.adapters.reference import Reference
@@ -53,13 +53,14 @@ def make(
     case: Case, dropout: bool = False, traits: dict[str, str] | None = None, precision: str = "float32"
 ) -> tuple[Reference, dict[str, Array], Array, Array]:
     """The built reference, its starting weights, and one batch."""
-    recipe, rng = case.make_recipe(), np.random.default_rng(5)
+    recipe = case.make_recipe()
+    batches = proof_batches(case.network, recipe, 1, seed=5)
     weights = {name: values.astype(np.float64) for name, values in initial_weights(case.network, seed=3).items()}
     adapter = Reference({"seed": 1, "precision": precision})
     adapter.traits = traits or {}
     adapter.start()
     adapter.build(case.network.lowered(recipe.loss, dropout=dropout), recipe.model_dump(mode="json"), weights)
-    return adapter, weights, inputs(case, recipe, rng), labels(case, recipe, rng)
+    return adapter, weights, batches["x0"], batches["y0"]
 
 
 def directions(values: Array, rng: np.random.Generator) -> list[Array]:
