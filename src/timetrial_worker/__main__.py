@@ -71,12 +71,13 @@ def main(path, descriptor):
     with open(path) as file:
         job = json.load(file)
     pin(job.get("cores"))
-    from timetrial_worker import session
+    from timetrial_worker import limits, session
     from timetrial_worker.wire import Wire
 
     wire = Wire(descriptor)
+    modes = {"measure": session.measure, "prove": session.prove, "limits": limits.measure}
     try:
-        {"measure": session.measure, "prove": session.prove}[job["mode"]](job, wire)
+        modes[job["mode"]](job, wire)
     except BaseException as error:  # whatever ends the run is an outcome, never a lost cell
         kind, reason = outcome_of(error)
         traceback.print_exc()

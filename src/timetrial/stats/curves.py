@@ -13,7 +13,7 @@ from timetrial.stats.intervals import t_quantile
 
 Array = np.ndarray[Any, Any]
 ITERATIONS = 30
-RISING, FALLING = np.geomspace(0.1, 8, 160), -np.geomspace(0.1, 4, 160)  # exponents that are tried beside a fixed part
+RISING, FALLING = np.geomspace(0.1, 8, 64), -np.geomspace(4, 0.1, 64)  # exponents that are tried beside a fixed part
 
 
 @dataclass(frozen=True)
@@ -73,17 +73,31 @@ def shifted_power(x: Array, y: Array, noise: float) -> Iterator[Fit]:
     spare = len(x) - 3
     if spare < 1:
         return
-    exponents = RISING if _rising(y) else FALLING
-    fixed, slope = affine((x / x[-1]) ** exponents[:, None], y)
-    curves = fixed[:, None] + slope[:, None] * (x / x[-1]) ** exponents[:, None]
-    squares = ((np.log(y) - np.log(curves)) ** 2).sum(axis=1)
+    grid = RISING if _rising(y) else FALLING
+    squares, _, _ = _powers(x, y, grid)
+    kept = _kept(squares, spare, noise)
+    # Once more between the neighbours of those kept, so that the interval is finer than the grid.
+    fine = np.linspace(grid[max(kept[0] - 1, 0)], grid[min(kept[-1] + 1, len(grid) - 1)], len(grid))
+    squares, curves, fixed = _powers(x, y, fine)
+    kept = _kept(squares, spare, noise)
+    low, high = (None if fine[index] in (grid[0], grid[-1]) else float(fine[index]) for index in (kept[0], kept[-1]))
     best = int(np.argmin(squares))
-    deviation = max(math.sqrt(squares[best] / spare), noise)
-    kept = np.flatnonzero(squares <= squares[best] + (float(t_quantile(0.95, spare)) * deviation) ** 2)
-    ends = [None if index in (0, len(exponents) - 1) else float(exponents[index]) for index in (kept[0], kept[-1])]
-    low, high = ends if exponents is RISING else ends[::-1]
-    exponent = Exponent(float(exponents[best]), low, high)
+    exponent = Exponent(float(fine[best]), low, high)
     yield Fit(curves[best], rms(y, curves[best]), 3, float(fixed[best]), exponent)
+
+
+def _powers(x: Array, y: Array, exponents: Array) -> tuple[Array, Array, Array]:
+    """Squares left, curve and fixed part of the best curve for each exponent."""
+    g = (x / x[-1]) ** exponents[:, None]
+    fixed, slope = affine(g, y)
+    curves = fixed[:, None] + slope[:, None] * g
+    return ((np.log(y) - np.log(curves)) ** 2).sum(axis=1), curves, fixed
+
+
+def _kept(squares: Array, spare: int, noise: float) -> Array:
+    least = float(squares.min())
+    deviation = max(math.sqrt(least / spare), noise)
+    return np.flatnonzero(squares <= least + (float(t_quantile(0.95, spare)) * deviation) ** 2)
 
 
 def staircase(x: Array, y: Array) -> Iterator[Fit]:

@@ -42,6 +42,8 @@ def drift(
     """`positions` are the times of the runs, or their numbers; `values` their canary times."""
     order = np.argsort(np.asarray(positions, np.float64), kind="stable")
     at, logs = np.asarray(positions, np.float64)[order], np.log(np.asarray(values, np.float64))[order]
+    if not len(logs):
+        return Drift("unknown", max(LIMIT, floor), (), ())
     limit, each = max(LIMIT, floor), 1 - (1 - confidence) / 2  # two questions share the error
     deviations = tuple(float(value) for value in np.expm1(np.log(np.asarray(values)) - np.median(logs)))
     flagged = tuple(index for index, value in enumerate(deviations) if abs(value) > limit)
@@ -70,7 +72,7 @@ def _slide(at: Array, logs: Array, confidence: float) -> tuple[Ratio, Array]:
     count, pairs = len(at), len(slopes)
     # Sen's interval: so many slopes from either end as Kendall's rank correlation would have by chance.
     reach = ndtri(0.5 + confidence / 2) * math.sqrt(count * (count - 1) * (2 * count + 5) / 18)
-    rank = max(math.floor((pairs - reach) / 2), 0)
+    rank = max(round((pairs - reach) / 2) - 1, 0)
     slope = float(np.median(slopes))
     span = float(at[-1] - at[0])
     line = slope * at + np.median(logs - slope * at)

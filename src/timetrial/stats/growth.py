@@ -1,10 +1,10 @@
 """By what law does a figure (seconds, bytes) grow with a size? The simplest law that the points do not speak against.
 
 Laws are compared by AICc on log residuals. Errors of times are relative, so the logs are what is equally sure at small
-and at large sizes, and the last point does not decide alone. AICc and not BIC, because there are four to ten points: its
-correction for small samples grows without bound as a law comes near to having a parameter a point, where BIC's penalty
-is smallest. The variance is common to all laws and not counted. A law needs a lead of 4 over every simpler one, which
-makes a false claim of growth as rare as in a test at 2 % for each law that is tried, whatever the number of points.
+and at large sizes, and the last point does not decide alone. AICc and not BIC, because there are four to ten points:
+its correction for small samples grows without bound as a law comes near to having a parameter a point, where BIC's
+penalty is smallest. The variance is common to all laws and not counted. A law needs a lead of 4 over every simpler one,
+which makes a false claim of growth as rare as in a test at 2 % for each law tried, whatever the number of points.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Growth:
 def growth(x: Sequence[float], y: Sequence[float], noise: float = NOISE) -> Growth:
     """Of one value (the mean over processes) at each of several sizes. `noise` is how well the values are known."""
     sizes, values = np.asarray(x, np.float64), np.asarray(y, np.float64)
-    if sizes.shape != values.shape or not ((sizes > 0).all() and (values > 0).all()):
+    both = np.concatenate([sizes, values])
+    if sizes.shape != values.shape or not (np.isfinite(both).all() and (both > 0).all()):
         raise ValueError("growth: needs as many sizes as values, all above 0; leave out the cells that have no value")
     if len(set(x)) < LEAST:
         return Growth("too few points", len(sizes))

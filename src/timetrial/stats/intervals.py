@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+LARGEST = 350.0  # of logs: the square of its exponential is still a float
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -50,7 +52,7 @@ def interval(values: Sequence[float], confidence: float = 0.95) -> Interval:
     if n < 2:
         return Interval(math.exp(mean), None, None, n)
     half = float(t_quantile(confidence, n - 1)) * float(logs.std(ddof=1)) / math.sqrt(n)
-    return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half), n)
+    return Interval(math.exp(mean), exp(mean - half), exp(mean + half), n)
 
 
 def ratio(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> Ratio:
@@ -59,7 +61,7 @@ def ratio(a: Sequence[float], b: Sequence[float], confidence: float = 0.95) -> R
     if found.error is None:
         return Ratio(math.exp(found.log), None, None)
     half = found.error * float(t_quantile(confidence, found.freedom)) if found.error else 0.0
-    return Ratio(math.exp(found.log), math.exp(found.log - half), math.exp(found.log + half))
+    return Ratio(math.exp(found.log), exp(found.log - half), exp(found.log + half))
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,11 @@ def welch(variance_a: float, count_a: int, variance_b: float, count_b: int) -> t
     # Shares, not squares of variances: those of quiet processes would underflow.
     share = va / (va + vb)
     return math.sqrt(va + vb), 1 / (share**2 / (count_a - 1) + (1 - share) ** 2 / (count_b - 1))
+
+
+def exp(log: float) -> float:
+    """Kept within what can be multiplied and divided: two wildly different processes have bounds beyond any float."""
+    return math.exp(min(max(log, -LARGEST), LARGEST))
 
 
 def t_quantile(confidence: float, freedom: Any) -> Any:

@@ -31,7 +31,9 @@ def power(effect: float, spread: float, processes: int, floor: float = LEAST_FLO
     if error == 0:
         return float(beyond > 0)
     freedom = 2 * processes - 2
-    return float(1 - nctdtr(freedom, beyond / error, t_quantile(confidence, freedom)))
+    unseen = float(nctdtr(freedom, beyond / error, t_quantile(confidence, freedom)))
+    # Tens of standard errors away its series underflows to no number, where the answer is beyond doubt.
+    return float(beyond > 0) if math.isnan(unseen) else 1 - unseen
 
 
 def table(
@@ -52,6 +54,8 @@ def processes_for(effect: float, spread: float, wanted: float = 0.8, floor: floa
 
 def smallest_effect(spread: float, processes: int, wanted: float = 0.8, floor: float = LEAST_FLOOR) -> float:
     """The difference that so many processes of each see with this probability."""
+    if processes < 2 or not 0 < wanted < 1:
+        raise ValueError(f"smallest_effect: {processes} processes never see with {wanted}; ask of 2 or more, below 1")
     low, high = max(floor, LEAST_FLOOR), 1.0
     while power(high, spread, processes, floor) < wanted:
         high *= 2

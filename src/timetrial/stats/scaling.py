@@ -47,6 +47,8 @@ def scaling(samples: Mapping[int, Sequence[float]], floor: float = LEAST_FLOOR, 
     counts = sorted(samples)
     if not counts or counts[0] < 1:
         raise ValueError(f"scaling: needs counts of at least 1, not {counts}; name the threads or devices of each cell")
+    if empty := [count for count in counts if not len(samples[count])]:
+        raise ValueError(f"scaling: no process was measured at {empty}; leave these counts out")
     pairs = {(more, less): (samples[more], samples[less]) for less in counts for more in counts if more > less}
     verdicts = holm(pairs, floor, confidence)
     steps = {more: verdicts[more, less] for less, more in pairwise(counts)}

@@ -40,10 +40,11 @@ def decided(a: Sequence[float], b: Sequence[float], floor: float = LEAST_FLOOR, 
 def guarded(looks: int, confidence: float = 0.95) -> float:
     """Confidence of each look, so that all together are wrong no more often than one look at `confidence` would be.
 
-    Looks at the same growing sample see mostly the same values, so that sharing the error evenly among them (Bonferroni)
+    Looks at one growing sample see mostly the same values, so that sharing the error evenly among them (Bonferroni)
     gives away more than half of it. Pocock's constant level for evenly spaced looks at a normal mean lies between the
-    error over the root of their number and over the number itself; the power 3/4 follows it closely from below up to ten
-    looks, and stays on the safe side for more, and for looks after every single process.
+    error over the root of their number and over the number itself. The power 3/4 follows it closely up to ten looks,
+    and stays on the safe side for more, and for looks after every single process.
     """
-    share = float(looks) ** 0.75
-    return 1 - (1 - confidence) / share
+    if looks < 1:
+        raise ValueError(f"guarded: a design has at least one look, not {looks}; count this one too")
+    return 1 - (1 - confidence) / math.pow(looks, 0.75)

@@ -54,7 +54,7 @@ def p_value(a: Sample, b: Sample, floor: float = LEAST_FLOOR) -> float | None:
     above the upper one. SLOWER: not below the lower one. SAME: not inside, two tests at once, of which the border that
     is nearer to the estimate gives the larger p. Only the claim of the region in which the estimate lies can have a p
     below a half, and it is that of the distance to the nearest border. It is doubled because one truth can make two
-    claims false (inside the margin: FASTER and SLOWER; on the upper border: FASTER and SAME). So doubled it is the error
+    claims false (inside the margin: FASTER and SLOWER; on the upper border: FASTER and SAME). Doubled, it is the error
     at which the ratio's interval just touches the border, and the verdict, whichever of the three it is, can only be
     wrong where that interval misses the truth.
     """

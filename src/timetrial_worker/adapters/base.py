@@ -119,6 +119,11 @@ class Adapter(object):
         """Allocator figures in bytes where the framework keeps them: {"live_peak": …, "reserved_peak": …}."""
         return OrderedDict()
 
+    def multiplier(self, dtype, size):
+        """A function of a count: so many products of two square matrices, all of them done when it returns. What the
+        machine can do at most is measured with it; `start` is all that comes before."""
+        raise Unsupported("{} has no matrix product of its own: that of its backend is measured".format(self.name))
+
     def save(self, path):
         """Write the weights in the framework's own idiom; returns the path that was written."""
         raise NotImplementedError

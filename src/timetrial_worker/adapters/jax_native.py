@@ -355,6 +355,20 @@ class Jax(Adapter):
         wanted = (("live_peak", "peak_bytes_in_use"), ("reserved_peak", "peak_pool_bytes"))
         return OrderedDict((ours, int(stats[theirs])) for ours, theirs in wanted if theirs in stats)
 
+    def multiplier(self, dtype, size):
+        """Each product takes the last one's result, so that none can be left out or done beside another."""
+        jax = self._jax
+        a = self._put(jax.numpy.full((size, size), 1.0 / size, dtype))
+        product = jax.jit(jax.numpy.matmul)
+
+        def multiply(count):
+            c = a
+            for _ in range(count):
+                c = product(a, c)
+            jax.block_until_ready(c)
+
+        return multiply
+
     def save(self, path):
         """An archive of the weights' dict: JAX itself has no file format, and its users keep the dict this way."""
         path = path if path.endswith(".npz") else path + ".npz"

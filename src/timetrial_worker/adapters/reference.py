@@ -154,6 +154,17 @@ class Reference(Adapter):
             deterministic=True,
         )
 
+    def multiplier(self, dtype, size):
+        if dtype not in ("float32", "float64"):
+            raise Unsupported("NumPy has no {}".format(dtype))
+        a, b, c = (np.full((size, size), 1.0 / size, dtype) for _ in range(3))
+
+        def multiply(count):
+            for _ in range(count):
+                np.matmul(a, b, out=c)
+
+        return multiply
+
     def save(self, path):
         path = path if path.endswith(".npz") else path + ".npz"
         np.savez(path, **self.values)

@@ -238,6 +238,19 @@ class TensorFlow(Adapter):
             return OrderedDict()
         return OrderedDict([("live_peak", self.tf.config.experimental.get_memory_info("GPU:0")["peak"])])
 
+    def multiplier(self, dtype, size):
+        tf = self.tf
+        with tf.device(self.place_name):
+            a, b = (tf.fill((size, size), tf.constant(1.0 / size, dtype)) for _ in range(2))
+
+        def multiply(count):
+            with tf.device(self.place_name):
+                for _ in range(count):
+                    tf.linalg.matmul(a, b)
+            self.sync()
+
+        return multiply
+
     def save(self, path):
         """A checkpoint in the folder `path`: an index and the data."""
         module = self.tf.Module()

@@ -255,6 +255,16 @@ class Torch(Adapter):
         live, reserved = torch.cuda.max_memory_allocated(self.target), torch.cuda.max_memory_reserved(self.target)
         return OrderedDict([("live_peak", live), ("reserved_peak", reserved)])
 
+    def multiplier(self, dtype, size):
+        a, b, c = (torch.full((size, size), 1.0 / size, dtype=getattr(torch, dtype), device=self.target) for _ in "abc")
+
+        def multiply(count):
+            for _ in range(count):
+                torch.mm(a, b, out=c)
+            self.sync()
+
+        return multiply
+
     def save(self, path):
         path = path if path.endswith(".pt") else path + ".pt"
         torch.save(self.model.state_dict(), path)
