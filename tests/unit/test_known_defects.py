@@ -340,5 +340,7 @@ def test_a_failed_cell_is_no_very_slow_time(kind: Any, tmp_path: Path) -> None:
     failed = next(row for row in group.rows if row.engine == "torch")
     assert (failed.step, failed.process_seconds, failed.samples_per_second, failed.verdict) == (None, (), None, None)
     assert failed.outcome.kind == kind and group.rows[-1] is failed
+    (mixed,) = summarise([*made.runs("torch", 1e-3)[1:], broken])  # some of its runs are good
+    assert (mixed.rows[0].step, mixed.rows[0].process_seconds, mixed.rows[0].outcome.kind) == (None, (), kind)
     Store(tmp_path).write(broken)
     assert [item.measured for item in digests(tmp_path)] == [False]  # type: ignore[union-attr]
