@@ -21,6 +21,7 @@ from timetrial.runner import campaign as campaigns
 from timetrial.runner import profiles, session
 from timetrial.runner.campaign import Campaign
 from timetrial.runner.executor import Executor
+from timetrial.runner.forecast import Forecast
 from timetrial.runner.process import Finished
 from timetrial.runner.steps import Step
 
@@ -173,12 +174,14 @@ def test_a_budget_is_kept_and_the_cheapest_come_first(
     installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     played = Played(monkeypatch, honest=NARROW)
-    batches = {"vary": {"recipe.batch": [1600000, 16, 160000]}}
+    costs = {16: 5.0, 64: 8.0, 128: 40.0}
+    monkeypatch.setattr(Forecast, "seconds", lambda _, trial: costs[trial.recipe.batch])
+    batches = {"vary": {"recipe.batch": [128, 16, 64]}}
     campaign = play(played, tmp_path, "honest", budget=30, recipe={}, repeat=3, **batches)
     records = list(campaign.go())
     assert played.now <= 30
-    assert [record.cell["batch"] for record in records] == [16, 16, 16]  # the others may take longer than there is
-    assert len(campaign.left_out) == 2
+    assert [record.cell["batch"] for record in records] == [16, 64, 16]
+    assert len(campaign.left_out) == 3  # one has no run, the others have fewer than planned
     assert campaign.expected_seconds() > 0
 
 
