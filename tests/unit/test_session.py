@@ -61,9 +61,14 @@ def test_what_the_sessions_own_noise_explains_is_not_flagged(tmp_path: Path) -> 
 
 
 def test_what_the_canary_does_at_rest_is_not_flagged(tmp_path: Path) -> None:
-    restless = (1.0, 0.95, 1.05, 1.0, 1.0)
+    restless = (1.0, 0.95, 1.05, 1.0, 1.0) * (AT_REST // 5)
     assert flags(tmp_path, *restless, 1.045, 1.0) == [()]
-    assert flags(tmp_path, *restless, 1.08, 1.0) != [()]
+    assert flags(tmp_path, *restless, 1.2, 1.0) != [()]
+
+
+def test_a_machine_that_is_never_steady_is_not_flagged_for_every_run(tmp_path: Path) -> None:
+    scatter = [1.0 + 0.05 * (-1) ** number for number in range(AT_REST + 40)]
+    assert not any(flags(tmp_path, *scatter, runs=20))
 
 
 def test_without_a_canary_nothing_is_flagged_and_nothing_is_claimed(tmp_path: Path) -> None:

@@ -125,6 +125,6 @@ def _line(record: Record) -> str:
     what = {"cell": "", "twin": ", once more for the noise floor", "memory": ", memory"}[record.role]
     name += what + (f", attempt {record.attempt + 1}" if record.attempt else "")
     if record.outcome.ok and record.laps:
-        flag = f" ({record.flags[0].partition(';')[0]})" if record.flags else ""
+        flag = f" ({record.flags[0].partition(':')[0]})" if record.flags else ""
         return f"{name}: {duration(process_value(record.laps.seconds))} a step{flag}"
     return f"{name}: {record.outcome.kind}, {record.outcome.reason}"

@@ -181,7 +181,7 @@ def _apart(values: Sequence[float]) -> float:
 
 def _changed(what: str, change: float) -> str:
     return (
-        f"the machine {what} {100 * abs(change):.1f} % {'more slowly' if change > 0 else 'faster'} than before: "
+        f"the machine {what} {100 * abs(change):.1f} % {'more slowly' if change > 0 else 'faster'} than usual: "
         "let it come to rest, leave it alone, and repeat the run"
     )
 

@@ -1,7 +1,7 @@
 """One start of a study: its name, its canary, and what was seen of the machine around each run.
 
-A reading that differs from what the canary usually takes in this session flags the run beside it. What the canary
-shows at rest, when nothing is wrong, flags nothing.
+A reading that differs from what the canary usually takes in this session flags the run beside it, if it differs by
+more than the canary's readings mostly do: on a machine that is shared with others they scatter, and that is no drift.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from timetrial.meters.remarks import judge
 from timetrial.records.record import Effort
 from timetrial.records.store import Store
 
-AT_REST = 5  # songs at the beginning: what the canary does when nothing is wrong
+AT_REST = 10  # songs at the beginning: what the canary does when nothing is wrong
 
 
 @dataclass
@@ -85,7 +85,8 @@ class Session:
         return reading
 
     def _flags(self, seen: Look, cores: tuple[int, ...], floor: float) -> tuple[str, ...]:
-        usual, unrest = typical([*self._rest.get(cores, []), *self._readings]), noise(self._rest.get(cores, []))
+        heard = [*self._rest.get(cores, []), *self._readings]
+        usual, unrest = typical(heard), noise(heard)
         changes = {"before": drift(usual, seen.before), "after": drift(usual, seen.after)}
         flags = tuple(
             f"{when} the run, {remark}"
