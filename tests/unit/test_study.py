@@ -280,7 +280,7 @@ def test_placements_are_read_and_written(text: str, device: str, threads: int) -
     ["", "CPU", "cpu:0", "cpu:-1", "cpu:1.5", "cpu:x", "cuda", "cuda:", "cuda:-1", "gpu:0", "cpu:01", 3, None, "cpu\n"],
 )
 def test_what_is_no_placement_is_said_with_the_remedy(text: Any) -> None:
-    with pytest.raises(ValueError, match=r"is not a placement; write cpu, cpu:THREADS or cuda:INDEX"):
+    with pytest.raises(ValueError, match=r"is not a placement; write cpu, cpu:THREADS, cpu:FIRST-LAST or cuda:INDEX"):
         Placement.parse(text)
 
 
@@ -301,7 +301,7 @@ def test_what_is_no_placement_is_said_with_the_remedy(text: Any) -> None:
         ({"engines": 5}, "here: 'engines' should be a list"),
         ({"engines": [["torch"]]}, "here: 'engines.0'"),
         ({"tasks": ["learn"]}, "here: 'tasks.0': input should be 'train' or 'infer', not 'learn'"),
-        ({"placements": ["gpu"]}, "here: placements.0: 'gpu' is not a placement; write cpu, cpu:THREADS or cuda:INDEX"),
+        ({"placements": ["gpu"]}, "here: placements.0: 'gpu' is not a placement; write cpu, cpu:THREADS, cpu:FIRST-LAST or cuda:INDEX"),
         ({"repeat": 0}, "here: 'repeat': input should be greater than 0, not 0"),
         ({"repeat": 1.5}, "here: 'repeat'"),
         ({"samples": -1}, "here: 'samples'"),
@@ -415,3 +415,16 @@ def test_whatever_a_study_says_it_is_read_or_refused_in_words(change: dict[str, 
     """Nothing else may come out of it."""
     with contextlib.suppress(StudyError):
         expand(parse_study({**LEAST, **change}, "here"), ZooResolver())
+
+
+# --- numbers of threads -----------------------------------------------------------------------------------------------
+
+
+def test_a_range_of_threads_is_an_axis() -> None:
+    found = [str(placement) for placement in study(placements=["cpu:1-3", "cuda:0"]).placements]
+    assert found == ["cpu", "cpu:2", "cpu:3", "cuda:0"]
+
+
+def test_a_range_that_counts_down_is_explained() -> None:
+    with pytest.raises(StudyError, match=r"'cpu:4-2' counts down; write cpu:2-4"):
+        study(placements="cpu:4-2")

@@ -22,7 +22,7 @@ from annotated_types import Gt, Interval, Len
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from timetrial.spec.network import Network
-from timetrial.spec.placement import AnyPlacement, Placement
+from timetrial.spec.placement import AnyPlacement, Placement, written_out
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.shapes import Positive
 from timetrial.spec.trial import Settings, Task, Trial
@@ -72,7 +72,7 @@ class Study(_Model):
     models: Names = ()
     networks: tuple[Network, ...] = ()  # written out in the study itself; used like models, by their names
     engines: Names
-    placements: Annotated[tuple[AnyPlacement, ...], Len(min_length=1)] = (Placement(),)
+    placements: Annotated[tuple[AnyPlacement, ...], Len(min_length=1), BeforeValidator(written_out)] = (Placement(),)
     tasks: Annotated[tuple[Task, ...], Len(min_length=1)] = ("train",)
     data: str = "synthetic"
     samples: Positive | None = None
@@ -84,7 +84,7 @@ class Study(_Model):
     stopping: Literal["adaptive", "fixed"] = "adaptive"  # leave off early what is known well enough, or not
     budget: Seconds | None = None  # of the whole study; the cheapest answers first where it is too short for all
     anchor: bool = True  # one cell under a second name, so that the study knows its own noise
-    measure: tuple[Literal["time", "memory"], ...] = ()  # the profile's unless given; each in runs of its own
+    measure: tuple[Literal["time", "memory", "limits"], ...] = ()  # the profile's unless given; each in runs of its own
     accuracy: bool = False  # train `recipe.epochs` from the start once per cell, and test
     profile: Profile = "normal"
     seed: Seed = 1
