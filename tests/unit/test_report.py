@@ -217,6 +217,7 @@ def test_a_table_row_has_its_figures() -> None:
         "32,000/s",
         "800 ms",
         "3.2 s",
+        "-",
         "300 MiB",
         "87.5 %",
         "proved",

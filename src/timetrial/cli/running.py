@@ -50,10 +50,12 @@ def _too_short(campaign: Campaign) -> str:
 
 
 def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bool, report: Path | None) -> None:
+    from timetrial.records.store import Store
+    from timetrial.report.ceiling import ceilings
     from timetrial.report.scaling import workloads
     from timetrial.report.summary import summarise
 
-    groups = summarise(found)
+    groups = summarise(found, ceilings(Store(records), study.study))
     if as_json:
         answer = {"study": study.study, "records": str(records / study.study), "groups": groups}
         print_json({**answer, "scaling": workloads(groups)})

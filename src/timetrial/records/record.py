@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from timetrial.spec.operations import operations
 from timetrial.spec.trial import Trial
 
 SCHEMA = 1
@@ -113,4 +114,5 @@ def describe_cell(trial: Trial) -> dict[str, Any]:
         "parameters": network.parameter_count(trainable_only=True),
         "parameters_all": network.parameter_count(),
         "multiply_adds": network.multiply_adds,
+        "operations": getattr(operations(network, trial.recipe.batch), trial.task),  # of one step
     }

@@ -23,6 +23,7 @@ from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
 from timetrial.report import charts, notes, words
 from timetrial.report import scaling as climbing
+from timetrial.report.ceiling import ceilings, sentences
 from timetrial.report.crossings import crossings
 from timetrial.report.phases import PhaseTable, courses
 from timetrial.report.style import Look, chart_config, looks
@@ -80,7 +81,7 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         climbs=climbs,
         climb_heads=climbing.HEADS,
         facts=_facts(study, records),
-        method=notes.method(records),
+        method=[*notes.method(records), *_limits(store, study)],
         machines=_machines(store, records),
         versions=notes.versions(records),
         shortcomings=notes.shortcomings(groups, records, store.unreadable(study)),
@@ -93,6 +94,12 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         nothing=words.NOTHING,
     )  # fmt: skip
     return text
+
+
+def _limits(store: Store, study: str) -> list[tuple[str, str]]:
+    found = sentences(ceilings(store, study))
+    said = "The best matrix product of any installed library, measured in the same session. "
+    return [("The machine's limit", said + "; ".join(found) + ".")] if found else []
 
 
 def _environment() -> Environment:

@@ -11,6 +11,7 @@ from timetrial.records.record import Record
 from timetrial.records.store import Unreadable
 from timetrial.report import words
 from timetrial.report.summary import Group
+from timetrial.stats.outliers import WARN
 
 Pairs = list[tuple[str, str]]
 
@@ -227,6 +228,7 @@ def shortcomings(groups: Sequence[Group], records: Sequence[Record], unreadable:
         *_thin(groups),
         *_unstable(groups),
         *_flagged(groups),
+        *_scattered(groups),
         *_mixed(records),
         *_stand_ins(records),
         *[f"{item.path}: left out, {item.reason}." for item in unreadable],
@@ -273,6 +275,21 @@ def _flagged(groups: Sequence[Group]) -> Iterator[str]:
             if row.step and row.flagged:
                 of = f"{row.flagged} of its {_count(row.step.processes, 'run')}"
                 yield f"{row.engine} ({group.title}): the machine was not steady during {of}."
+
+
+def _scattered(groups: Sequence[Group]) -> Iterator[str]:
+    for group in groups:
+        for row in group.rows:
+            if row.severe > WARN:
+                yield (
+                    f"{row.engine} ({group.title}): {100 * row.severe:.0f} % of its laps lie far from the others of "
+                    "their process; all of them count. Something else was at work: see that the machine is left alone."
+                )
+            if row.resampled is False:
+                yield (
+                    f"{row.engine} ({group.title}): resampling its processes gives another interval, so that these are "
+                    "skewed or of two kinds; more processes would tell."
+                )
 
 
 def _mixed(records: Sequence[Record]) -> Iterator[str]:

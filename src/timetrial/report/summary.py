@@ -8,12 +8,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 
 from timetrial.records.choice import counted, floor_of
 from timetrial.records.digest import MEMORY
 from timetrial.records.record import Equivalence, Outcome, Record
+from timetrial.report.ceiling import Ceilings, percent
+from timetrial.stats.bootstrap import crosscheck
 from timetrial.stats.floor import Floor
 from timetrial.stats.intervals import Interval, interval, process_value
+from timetrial.stats.outliers import outliers
+from timetrial.stats.tails import Tails, tails
 from timetrial.stats.verdicts import Verdict, holm
 
 GROUP_KEYS = (
@@ -41,6 +46,10 @@ class Row:
     error: float | None  # mean squared error, of a regression
     equivalence: Equivalence | None
     stable: bool
+    laps: Tails | None = None  # of all its laps: what a look at one of them may find
+    severe: float = 0.0  # share of laps that lie far out of their process; they count like all others
+    resampled: bool | None = None  # whether a bootstrap agrees with the interval; None: too few processes for one
+    limit: float | None = None  # percent of what the machine can do
     flagged: int = 0  # runs that count though the machine was not steady meanwhile
     verdict: Verdict | None = None  # against the fastest of the group; the fastest itself has none
     fastest: bool = False
@@ -70,22 +79,23 @@ class Group:
         return ", ".join(str(part) for part in parts if part)
 
 
-def summarise(records: Iterable[Record]) -> list[Group]:
+def summarise(records: Iterable[Record], known: Ceilings = MappingProxyType({})) -> list[Group]:
+    """`known`: what the machine can do at most, by session, where that was measured."""
     cells: dict[tuple[tuple[str, object], ...], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     floors: dict[str, list[Record]] = defaultdict(list)
     for record in counted(records):
         key = tuple((name, record.cell.get(name)) for name in GROUP_KEYS)
         cells[(*key, ("machine", record.machine))][record.trial].append(record)
         floors[record.machine].append(record)
-    known = {machine: floor_of(runs) for machine, runs in floors.items()}
+    noise = {machine: floor_of(runs) for machine, runs in floors.items()}
     return [
-        Group(key, _ranked([_row(runs) for runs in trials.values()], floor.value), floor)
+        Group(key, _ranked([_row(runs, known) for runs in trials.values()], floor.value), floor)
         for key, trials in cells.items()
-        for floor in (known[str(dict(key)["machine"])],)
+        for floor in (noise[str(dict(key)["machine"])],)
     ]
 
 
-def _row(all_runs: Sequence[Record]) -> Row:
+def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
     """A twin is the anchor cell once more: it says how much noise there is, and is no cell. Memory has its own runs."""
     runs = [run for run in all_runs if run.role == "cell"] or all_runs
     good = [run for run in runs if run.outcome.ok and run.laps]
@@ -111,8 +121,23 @@ def _row(all_runs: Sequence[Record]) -> Row:
         error=trained.mse if trained else None,
         equivalence=next((run.equivalence for run in runs if run.equivalence), None),
         stable=all(run.laps.stable for run in good if run.laps),
+        laps=tails([seconds for run in good if run.laps for seconds in run.laps.seconds]) if good else None,
+        severe=_severe(good),
+        resampled=_resampled(times),
+        limit=percent(good, step.value, known) if step and bad is None else None,
         flagged=sum(bool(run.flags) for run in good),
     )
+
+
+def _severe(runs: Sequence[Record]) -> float:
+    counts = [outliers(run.laps.seconds) for run in runs if run.laps]
+    laps = sum(found.count for found in counts)
+    return sum(found.severe for found in counts) / laps if laps else 0.0
+
+
+def _resampled(times: Sequence[float]) -> bool | None:
+    found = crosscheck(times)
+    return None if found is None else found.agree
 
 
 def _label(cell: dict[str, object]) -> str:

@@ -13,7 +13,8 @@ from timetrial.report.summary import Group, Row
 COLUMNS = (
     ("engine", "text", "left"), ("median step", "number", "right"), ("processes", "number", "right"),
     ("samples/s", "number", "right"), ("first step", "number", "right"), ("import and build", "number", "right"),
-    ("peak memory", "number", "right"), ("accuracy", "number", "right"), ("equivalence", "text", "left"),
+    ("of the limit", "number", "right"), ("peak memory", "number", "right"), ("accuracy", "number", "right"),
+    ("equivalence", "text", "left"),
     ("against the fastest", "number", "left"),
 )  # fmt: skip
 
@@ -49,16 +50,22 @@ def _cells(row: Row, methods: Sequence[str]) -> tuple[Cell, ...]:
     assert row.step is not None
     return (
         Cell(row.engine, row.engine, (row.version,) if row.version else ()),
-        _number(words.timing(row.step), row.step.value),
+        replace(_number(words.timing(row.step), row.step.value), small=_laps(row)),
         _number(str(row.step.processes), row.step.processes),
         _number(words.rate(row.samples_per_second), row.samples_per_second),
         _number(words.duration(row.first_step), row.first_step),
         _number(words.duration(row.start), row.start),
+        _number(words.NOTHING if row.limit is None else f"{words.figures(row.limit)} %", row.limit),
         _memory(row, methods),
         _score(row),
         _equivalence(row.equivalence),
         _verdict(row),
     )
+
+
+def _laps(row: Row) -> tuple[str, ...]:
+    found = words.tails(row.laps)
+    return (f"laps: {found}",) if found else ()
 
 
 def _number(text: str, value: float | None) -> Cell:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from timetrial.report.summary import Row
 from timetrial.stats.floor import Floor
 from timetrial.stats.intervals import Interval
+from timetrial.stats.tails import Tails
 from timetrial.stats.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from timetrial.report.summary import Row
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -51,6 +55,12 @@ def timing(found: Interval | None) -> str:
         return NOTHING
     width = found.half_width
     return duration(found.value) + ("" if width is None else f" ± {figures(100 * width, 2)} %")
+
+
+def tails(found: Tails | None) -> str:
+    """Only those percentiles that so many laps carry."""
+    known = [] if found is None else [("p90", found.p90), ("p95", found.p95), ("p99", found.p99)]
+    return ", ".join(f"{name} {duration(value)}" for name, value in known if value is not None)
 
 
 def percent(value: float | None) -> str:

@@ -56,6 +56,8 @@ class Campaign:
     def go(self, listen: Listener = lambda notice: None) -> Iterator[Record]:
         self.store.keep_machine(self.fingerprint, asdict(self.machine))
         with Session(self.store, self.study.study, self.fingerprint) as session:
+            if "limits" in measures(self.study) and self.todo:
+                session.limits = self._executor.limits()
             for asked in self.steps():
                 yield from self._until_steady(asked, session, listen)
 

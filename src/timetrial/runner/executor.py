@@ -14,9 +14,11 @@ from timetrial.data.prepare import Prepared, prepare
 from timetrial.data.samples import DataError
 from timetrial.engines.locate import Located, locate
 from timetrial.meters.hardware import Machine, TooFewCores, cores_for
+from timetrial.meters.limits import MachineLimits
 from timetrial.meters.memory import MemorySampler, Peak, figures
 from timetrial.records.record import Effort, Laps, Outcome, Record, Training, describe_cell
 from timetrial.runner.gate import Gate, Judged
+from timetrial.runner.limits import machine_limits
 from timetrial.runner.process import Bounds, Event, Finished, run
 from timetrial.runner.profiles import lap_plan, memory_plan
 from timetrial.runner.session import Look, Session
@@ -57,6 +59,9 @@ class Executor:
         free = min((size for size in sizes if size is not None), default=None)
         limit = self.study.limits.memory or (0.9 * free if free else None)
         return Bounds(self.study.limits.timeout, limit)
+
+    def limits(self) -> MachineLimits:
+        return machine_limits(self.study.engines, self.study.placements, self.machine, self._bounds())
 
     def carry_out(self, step: Step, session: Session, floor: float, listen: Listener) -> Record:
         located = self.locate(step.trial.engine)

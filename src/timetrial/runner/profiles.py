@@ -32,6 +32,7 @@ _PLANS = {
 _PROCESSES = {"quick": 3, "normal": 5, "publish": 10}
 _TARGETS = {"quick": 0.05, "normal": 0.01, "publish": 0.005}  # half width of a cell's interval
 _REPEATS = {"quick": 0, "normal": 2, "publish": 2}  # of a run during which the machine was not steady
+_MEASURES = {"quick": ("time",), "normal": ("time", "memory"), "publish": ("time", "memory", "limits")}
 FIT_LAPS = 5  # a `fit` call has a start and an end of its own, so its laps are longer
 
 
@@ -54,7 +55,7 @@ def repeats(study: Study) -> int:
 
 def measures(study: Study) -> tuple[str, ...]:
     """`quick` has the kernel's mark of memory, which costs nothing; a run of its own shows more."""
-    return study.measure or (("time",) if study.profile == "quick" else ("time", "memory"))
+    return study.measure or _MEASURES[study.profile]
 
 
 def lap_plan(study: Study, trial: Trial) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any
 
 from timetrial.meters.canary import Canary, Reading, drift, noise, typical
 from timetrial.meters.contention import Difference, difference, snapshot
+from timetrial.meters.limits import MachineLimits
 from timetrial.meters.remarks import judge
 from timetrial.records.record import Effort
 from timetrial.records.store import Store
@@ -54,6 +55,7 @@ class Session:
         self._rest: dict[tuple[int, ...], list[Reading]] = {}
         self._readings: list[Reading] = []
         self._flagged = 0
+        self.limits: MachineLimits | None = None
 
     def __enter__(self) -> Session:
         self._canary.__enter__()
@@ -107,6 +109,7 @@ class Session:
             "canary": [reading.as_record() for reading in self._readings],
             "at_rest": [reading.as_record() for rest in self._rest.values() for reading in rest],
             "flagged": self._flagged,
+            "limits": asdict(self.limits) if self.limits else None,
         }
 
 
