@@ -68,7 +68,7 @@ def test_a_study_of_real_engines_leaves_whole_records_and_a_report(tmp_path: Pat
     assert (tmp_path / "page.html").stat().st_size > 500_000
 
     again = timetrial("run", "e2e.yaml", "--json", folder=tmp_path)
-    assert "6 of 6 runs are already measured" in again.stderr
+    assert "7 runs are already measured" in again.stderr
     query = "SELECT cell.engine AS engine, count(*) AS runs FROM runs GROUP BY ALL ORDER BY ALL"
     answer = timetrial("show", "--sql", query, folder=tmp_path)
     assert answer.returncode == 0, answer.stderr

@@ -25,9 +25,8 @@ from tests.faults import bench
 from timetrial.records import store as records
 from timetrial.records.record import Outcome, Record
 from timetrial.records.store import Store, StoreError
-from timetrial.runner import campaign as campaigns
+from timetrial.runner import executor, process, profiles, work
 from timetrial.runner import gate as gates
-from timetrial.runner import process, profiles, work
 from timetrial.runner.process import Finished
 from timetrial.runner.surroundings import surroundings
 
@@ -54,7 +53,7 @@ def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     shutil.copytree(prepared, tmp_path / "records")
     token = f"test-of-{tmp_path.name}-{os.getpid()}"
     named = lambda *given: {**surroundings(*given), "TEST_TOKEN": token}  # noqa: E731
-    monkeypatch.setattr(campaigns, "surroundings", named)
+    monkeypatch.setattr(executor, "surroundings", named)
     monkeypatch.setattr(gates, "surroundings", named)
     yield tmp_path / "records"
     assert none_left(token)
@@ -175,7 +174,7 @@ def test_more_cpu_time_than_one_thread_can_have_makes_the_cell_invalid(folder: P
 def test_a_study_goes_on_after_each_failure(folder: Path) -> None:
     found = bench.run(folder, "raises", "honest", "leaves", "wronggradient", repeat=2)
     kinds = {(record.cell["engine"], record.block): record.outcome.kind for record in found}
-    assert len(kinds) == len(found) == 8
+    assert len(kinds) == len(found) == 5  # what fails once is not tried in the second block
     assert {engine: kind for (engine, _), kind in kinds.items()} == {
         "raises": "crash", "honest": "ok", "leaves": "crash", "wronggradient": "wrong",
     }  # fmt: skip
@@ -359,7 +358,7 @@ def test_a_study_that_is_stopped_goes_on_where_it_was(folder: Path, number: int,
     again = launch.start()
     _, said = again.communicate(timeout=60)
     assert again.returncode == 0, said
-    assert f"{len(kept)} of 3 runs are already measured" in said
+    assert f"{len(kept)} runs are already measured" in said
     assert len(launch.records()) == 3
     assert kept.items() <= launch.records().items()  # not even touched
     assert none_left(launch.token)
@@ -399,7 +398,7 @@ def test_threads_are_counted_by_cpu_time_over_wall_time(folder: Path) -> None:
 
     def outcome(cpu: float, wall: float) -> Outcome:
         events = [{"event": "steady", "cpu_seconds": cpu, "wall_seconds": wall}]
-        return campaigns.threads_kept(Finished(Outcome(kind="ok"), events), trial)
+        return executor.threads_kept(Finished(Outcome(kind="ok"), events), trial)
 
     assert outcome(1.09, 1.0).ok
     assert outcome(2.19, 1.0).reason == "kept 2.19 cores busy where it was given 1"
