@@ -25,9 +25,9 @@ INVENTORY: dict[str, Any] = {
 }  # fmt: skip
 
 
-def cell(engine: str, **changes: Any) -> dict[str, Any]:
+def cell(name: str, **changes: Any) -> dict[str, Any]:
     return {
-        "model": "made/cnn", "engine": engine, "placement": "cpu:2", "task": "train", "dataset": "synthetic", "batch": 32,
+        "model": "made/cnn", "engine": name, "placement": "cpu:2", "task": "train", "dataset": "synthetic", "batch": 32,
         "precision": "float32", "loop": "step", "compile": "default", "allocator": "tuned", "tf32": False,
         "deterministic": False, "network": "cnn", "parameters": 100, "parameters_all": 100, "multiply_adds": 1000,
         "version": "1.0", "profile": "quick", **changes,

@@ -20,6 +20,7 @@ from timetrial.report.scaling import Ladder, Workload
 from timetrial.report.style import INK_OF_PICTURES, Look, chart_config, looks
 from timetrial.report.style import PHASES as PHASE_COLOURS
 from timetrial.report.summary import Group, Row
+from timetrial.report.versions import History
 from timetrial.stats.breakeven import Course, leaders
 
 Spec = dict[str, Any]
@@ -205,6 +206,28 @@ def _climb(ladder: Ladder) -> list[Spec]:
         }
         for point in ladder.scaling.points
     ]
+
+
+def version_chart(title: str, found: Sequence[History]) -> Spec | None:
+    """A line an engine over its versions, oldest first, with the interval of each."""
+    measured = [(history.engine, row) for history in found for row in history.rows if row.step]
+    if not measured:
+        return None
+    most = max(max(_extent(row)) for _, row in measured)
+    scale, unit = next(((s, u) for s, u in _UNITS if most >= s), _UNITS[-1])
+    names = [history.engine for history in found]
+    data = _chart([{**_rule(row, scale), "engine": name, "version": f"{name} {row.version}"} for name, row in measured])
+    x = alt.X("version:N", sort=None, title=None, axis=alt.Axis(labelAngle=-30))
+    hue = _colour(names, looks(names), legend=len(names) > 1)
+    y = alt.Y("value:Q", title=f"time of a step in {unit}; less is better", axis=alt.Axis(format="~g", tickCount=5))
+    layers = [
+        data.mark_rule(strokeWidth=7, opacity=0.35).encode(x=x, y=alt.Y("low:Q", title=""), y2="high", color=hue),
+        data.mark_line(strokeWidth=2, point=alt.OverlayMarkDef(size=55, filled=True)).encode(
+            x=x, y=y, color=hue, tooltip=["version:N", "median:N"]
+        ),
+    ]
+    chart = alt.LayerChart(layer=layers).properties(height=280)
+    return _spec(chart, f"Time of a step by version: {title}")
 
 
 def write_picture(path: Path, groups: Sequence[Group]) -> None:

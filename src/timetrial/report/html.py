@@ -29,6 +29,8 @@ from timetrial.report.phases import PhaseTable, courses
 from timetrial.report.style import Look, chart_config, looks
 from timetrial.report.summary import GROUP_KEYS, Group
 from timetrial.report.tables import COLUMNS, Table, table
+from timetrial.report.versions import answer as by_version
+from timetrial.report.versions import histories
 
 _TITLED = ("model", "task", "batch", "placement", "dataset")  # what a group's title says already
 _FONT = "system-ui, sans-serif"
@@ -197,6 +199,12 @@ def _figures(group: Group, phases: PhaseTable, look: Mapping[str, Look], number:
             charts.course_chart(group, courses(group.rows), look),
             "Import, build and first step, then step after step at the steady pace; the steps are counted from there.",
             tuple(crossings(group.rows)),
+        ),
+        (
+            "Time of a step by version",
+            charts.version_chart(group.title, found := histories(group.rows, group.floor.value)),
+            "A dot is the estimate, the band its 95 % interval; versions from old to new.",
+            tuple(by_version(history) for history in found),
         ),
     )
     return tuple(

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from timetrial.report import scaling, words
+from timetrial.report import scaling, versions, words
 from timetrial.report.scaling import Workload
 from timetrial.report.summary import Group, Row
 
@@ -31,7 +31,8 @@ def group_table(group: Group) -> Together:
     for row in group.rows:
         if row.step:
             table.add_row(*_cells(row, limited))
-    parts: list[object] = [Text(group.title, style="bold"), Text(words.answer(group.rows)), table]
+    said = [Text(versions.answer(history)) for history in versions.histories(group.rows, group.floor.value)]
+    parts: list[object] = [Text(group.title, style="bold"), Text(words.answer(group.rows)), *said, table]
     if any(row.verdict for row in group.rows):
         parts.append(Text(words.floor(group.floor), style="dim"))
     parts += [_failure(row) for row in group.rows if not row.step]
