@@ -124,7 +124,7 @@ def _line(record: Record) -> str:
 
     cell = record.cell
     name = f"{cell['model']} {cell['task']} on {cell['engine']}, {cell['placement']}, block {record.block + 1}"
-    what = {"cell": "", "twin": ", once more for the noise floor", "memory": ", memory"}[record.role]
+    what = {"cell": "", "twin": ", once more for the noise floor", "memory": ", memory", "energy": ", energy"}[record.role]
     name += what + (f", attempt {record.attempt + 1}" if record.attempt else "")
     if record.outcome.ok and record.laps:
         flag = f" ({record.flags[0].partition(':')[0]})" if record.flags else ""
