@@ -20,12 +20,14 @@ from timetrial.meters.helper import Helper
 from timetrial.meters.memory import elsewhere
 from timetrial.meters.power_source import PowerSource, seconds_between_updates
 from timetrial.records.energy import Domain, Energy
+from timetrial.records.record import Laps
 
 CHILD = Path(__file__).with_name("energy_child.py")
 PATIENCE = 10.0
 WINDOW_SECONDS, UPDATES = 5.0, 100  # what a window needs at least
 IDLE_SECONDS = 5.0  # before the run, and after it
 LOOK_SECONDS = 1.0  # at a counter, to learn how often it changes
+FILLED = 0.95  # of a window are laps, at least: what lies between them takes energy too
 LONGEST_WINDOW = 60.0  # however seldom a counter changes
 _POWER_SECONDS = 0.1
 _SPARE = 1.05
@@ -63,16 +65,18 @@ class EnergyMeter:
         return self.window + 2 * IDLE_SECONDS
 
     def sampler(self, cores: Sequence[int]) -> EnergySampler:
+        _ = self.update_seconds  # looked at before a run, and not when something has vanished in it
         return EnergySampler(self.choice, cores)
 
-    def energy(self, seen: Readings | None, steps: int | None, device: str) -> Energy:
-        """What the record of a run holds. `steps`: in its steady laps; None where it had none."""
+    def energy(self, seen: Readings | None, laps: Laps | None, device: str) -> Energy:
+        """What the record of a run holds."""
         gone = "the sampler beside the run has died: see whether memory is short, and run it again"
-        if seen is None or not steps:
+        if seen is None or laps is None:
             return Energy(device=device, absent=self.sources.problems, reason="no steady laps" if seen else gone)
         window = seen.seconds(DURING)
         domains = tuple(_domain(one, seen, self.update_seconds.get(one.domain)) for one in self.sources.found)
-        short = "; ".join(_short(window, domains)) if window is not None else ""
+        steps = laps.steps * len(laps.seconds)
+        short = "; ".join(_short(window, sum(laps.seconds) * laps.steps, domains)) if window is not None else ""
         return Energy(
             device=device, seconds=window, steps=steps, domains=domains, absent=self.sources.problems, short=short
         )
@@ -125,9 +129,11 @@ def _domain(source: PowerSource, seen: Readings, update_seconds: float | None) -
     return Domain(**what, joules=joules, idle_watts=idle, updates=updates, wraps=wraps)
 
 
-def _short(window: float, domains: Sequence[Domain]) -> Iterator[str]:
+def _short(window: float, busy: float, domains: Sequence[Domain]) -> Iterator[str]:
     if window < WINDOW_SECONDS:
         yield f"window too short: {window:.2g} s where {WINDOW_SECONDS:g} s are needed"
+    if busy < FILLED * window:
+        yield f"the laps fill only {100 * busy / window:.0f} % of the window: leave a core free for timetrial itself"
     for one in domains:
         if one.joules is not None and (one.updates is None or one.updates < UPDATES):
             known = "an unknown number of" if one.updates is None else str(one.updates)

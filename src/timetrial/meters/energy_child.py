@@ -2,8 +2,8 @@
 
 python energy_child.py CHOICE CORE,CORE,…     lines in: {"mark": NAME}, {"stop": true}; a line out: all marks
 
-A mark reads everything at once. Between marks a power is read every tenth of a second, and a counter only as often as it
-must be in order not to begin again unseen.
+A mark reads everything at once. Between marks a power is read every tenth of a second, and a counter only as often
+as it must be in order not to begin again unseen.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from timetrial.meters.energy_sources import Choice, find  # noqa: E402
-from timetrial.meters.memory_child import Lines  # noqa: E402
-from timetrial.meters.power_source import PowerSource, Tally  # noqa: E402
+from timetrial.meters.energy_sources import Choice, find
+from timetrial.meters.memory_child import Lines
+from timetrial.meters.power_source import PowerSource, Tally
 
 POWER_SECONDS = 0.1
 

@@ -21,7 +21,7 @@ Clock = Callable[[], float]
 
 
 def replay(path: Path, clock: Clock = time.monotonic) -> list[PowerSource]:
-    """A CSV file with the columns time (seconds), domain and joules (so far). Its time begins with the first reading."""
+    """A CSV file with the columns time (seconds), domain and joules (so far). Its time begins with the first read."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for line, row in _rows(path):
         try:
@@ -40,10 +40,10 @@ def _rows(path: Path) -> list[tuple[int, dict[str, str]]]:
     try:
         with open(path, encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            rows = list(enumerate(reader, 2))
+            names, rows = reader.fieldnames, list(enumerate(reader, 2))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise Unreadable(f"{path} cannot be replayed ({error})") from None
-    if reader.fieldnames != COLUMNS or not rows:
+    if names != COLUMNS or not rows:
         raise Unreadable(f"{path} cannot be replayed: it should begin with the line {','.join(COLUMNS)}, and go on")
     return rows
 

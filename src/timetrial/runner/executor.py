@@ -148,9 +148,8 @@ class Executor:
     def _energy(self, step: Step, finished: Finished, beside: Beside) -> Energy | None:
         if step.role != "energy" or not finished.outcome.ok:
             return None
-        laps = _laps(finished)
-        steps = laps.steps * len(laps.seconds) if laps else None
-        return self.energy.energy(beside if isinstance(beside, Readings) else None, steps, step.trial.placement.device)
+        seen = beside if isinstance(beside, Readings) else None
+        return self.energy.energy(seen, _laps(finished), step.trial.placement.device)
 
     def _data(self, trial: Trial) -> Prepared:
         recipe = trial.recipe.model_dump(mode="json")

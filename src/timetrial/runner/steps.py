@@ -42,7 +42,7 @@ Listener = Callable[[Notice], None]
 
 
 def step(study: Study, trial: Trial, block: int, role: Role = "cell") -> Step:
-    other = [study.stopping] if study.stopping != "adaptive" else []
+    other: list[str] = [study.stopping] if study.stopping != "adaptive" else []
     if role == "energy":  # what was measured of a stand-in is no measurement of the machine
         other.append(study.energy.model_dump_json())
     plan = digest(study.profile, study.accuracy, *other)
