@@ -282,6 +282,8 @@ def test_how_often_a_counter_changes_is_seen_and_not_believed(tmp_path: Path) ->
     tree, clock = Powercap(tmp_path, {PACKAGE: "package-0", DRAM: "dram", CORE: "core", PSYS: "psys"}), Clock()
     clock.beside = lambda now: tree.set(PACKAGE, round(now / 0.02))
     found = sources(tmp_path)
-    every = seconds_between_updates(found["package-0"], 1.0, clock, clock.sleep)
-    assert every == pytest.approx(0.02, rel=0.05)
-    assert seconds_between_updates(found["psys"], 0.1, clock, clock.sleep) is None
+    every = seconds_between_updates(list(found.values()), 1.0, clock, clock.sleep)
+    assert every["package-0"] == pytest.approx(0.02, rel=0.05)
+    assert every["psys"] is None
+    clock.beside = lambda now: tree.vanish(CORE) if (tree.base / CORE / "energy_uj").exists() else None
+    assert seconds_between_updates([found["package-0/core"]], 1.0, clock, clock.sleep) == {"package-0/core": None}

@@ -48,10 +48,9 @@ class EnergyMeter:
     @cached_property
     def update_seconds(self) -> dict[str, float | None]:
         """By domain; of a power, how often it is sampled."""
-        return {
-            one.domain: _POWER_SECONDS if one.kind == "power" else seconds_between_updates(one, LOOK_SECONDS)
-            for one in self.sources.found
-        }
+        found = self.sources.found
+        counters = seconds_between_updates([one for one in found if one.kind == "counter"], LOOK_SECONDS)
+        return {**dict.fromkeys((one.domain for one in found), _POWER_SECONDS), **counters}
 
     @property
     def window(self) -> float:

@@ -46,6 +46,12 @@ class Sources:
         remedy = "" if any("; " in problem for problem in self.problems) else f": {REMEDY}"
         return f"Energy: not measured ({'; '.join(self.problems)}){remedy}."
 
+    @property
+    def listed(self) -> str:
+        """What there is, as a machine's other facts are told."""
+        named = ", ".join(f"{one.domain} ({one.source})" for one in self.found if not one.inside)
+        return named or f"not measured: {'; '.join(self.problems)}"
+
 
 def find(choice: Choice) -> Sources:
     try:

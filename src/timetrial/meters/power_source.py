@@ -7,7 +7,8 @@ what it did between two readings is not seen. Standard library only: the sampler
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -73,22 +74,45 @@ class Tally:
         return value - self._value + self.source.wraps_at
 
 
+class Pace:
+    """How often a counter is brought up to date, from looking at it very often for a while."""
+
+    def __init__(self, source: PowerSource) -> None:
+        self._source, self._value = source, source.read()
+        self._first = self._last = 0.0
+        self._changes = 0
+
+    def look(self, now: float) -> None:
+        value = self._source.read()
+        if value != self._value:
+            self._value, self._last = value, now
+            self._first = self._first if self._changes else now
+            self._changes += 1
+
+    @property
+    def seconds(self) -> float | None:
+        """Between two updates; None where it did not change twice."""
+        return (self._last - self._first) / (self._changes - 1) if self._changes > 1 else None
+
+
 def seconds_between_updates(
-    source: PowerSource,
+    sources: Sequence[PowerSource],
     look_seconds: float,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
-) -> float | None:
-    """How often a counter is brought up to date, from watching it for a while; None where it did not change twice."""
-    start, changes, first, last = clock(), 0, 0.0, 0.0
-    try:
-        value = source.read()
-        while (now := clock()) < start + look_seconds:
-            sleep(0.001)
-            seen = source.read()
-            if seen != value:
-                value, last, changes = seen, now, changes + 1
-                first = first if changes > 1 else now
-    except Unreadable:
-        return None
-    return (last - first) / (changes - 1) if changes > 1 else None
+) -> dict[str, float | None]:
+    """Of counters, by domain; None where that cannot be seen."""
+    found: dict[str, float | None] = dict.fromkeys(source.domain for source in sources)
+    paces: dict[str, Pace] = {}
+    for source in sources:
+        with suppress(Unreadable):
+            paces[source.domain] = Pace(source)
+    end = clock() + look_seconds
+    while paces and clock() < end:
+        sleep(0.001)
+        for domain, pace in list(paces.items()):
+            try:
+                pace.look(clock())
+            except Unreadable:
+                del paces[domain]
+    return {**found, **{domain: pace.seconds for domain, pace in paces.items()}}

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from timetrial import __version__
 from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
-from timetrial.report import charts, energy, notes, words
+from timetrial.report import charts, energy, notes, spending, words
 from timetrial.report import scaling as climbing
 from timetrial.report.ceiling import ceilings, sentences
 from timetrial.report.crossings import crossings
@@ -79,6 +79,8 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         sections=sections,
         climbs=climbs,
         climb_heads=climbing.HEADS,
+        bills=spending.bills(groups),
+        bill_heads=spending.HEADS,
         facts=_facts(study, records),
         method=[*notes.method(records), *_limits(store, study), *_without_energy(store, study)],
         machines=_machines(store, records),
