@@ -65,6 +65,7 @@ def _print_grade(out: Console, graded: Grade) -> None:
 
 
 def _facts(machine: Machine) -> list[tuple[str, str]]:
+    from timetrial.meters.energy_sources import Choice, find
     from timetrial.report.words import memory
 
     cpu, soft, virtual, limits = machine.cpu, machine.software, machine.virtualisation, machine.limits
@@ -84,6 +85,7 @@ def _facts(machine: Machine) -> list[tuple[str, str]]:
                    f"{'no memory limit' if limits.memory is None else memory(limits.memory)}"),
         ("virtualisation", _virtual(virtual.hypervisor, virtual.product, virtual.container)),
         ("gpus", _gpus(machine)),
+        ("energy", find(Choice()).listed),
         ("system", f"{soft.os or UNKNOWN}, kernel {soft.kernel or UNKNOWN}, {soft.libc or UNKNOWN}"),
         ("clock", f"{soft.clock_source or UNKNOWN}, resolution {soft.clock_resolution:.0e} s"),
         ("load", UNKNOWN if machine.load is None else " ".join(f"{value:.2f}" for value in machine.load)),

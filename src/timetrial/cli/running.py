@@ -52,6 +52,7 @@ def _too_short(campaign: Campaign) -> str:
 def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bool, report: Path | None) -> None:
     from timetrial.records.store import Store
     from timetrial.report.ceiling import ceilings
+    from timetrial.report.energy import why_not
     from timetrial.report.scaling import workloads
     from timetrial.report.summary import summarise
 
@@ -66,6 +67,9 @@ def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bo
         for part in (*map(group_table, groups), *map(scaling_table, workloads(groups))):
             out.print()
             out.print(part)
+        if without := why_not(Store(records), study.study):
+            out.print()
+            out.print(without, markup=False, highlight=False)
         out.print()
         out.print(f"Records: {records / study.study}")
     if report is not None:
@@ -124,7 +128,7 @@ def _line(record: Record) -> str:
 
     cell = record.cell
     name = f"{cell['model']} {cell['task']} on {cell['engine']}, {cell['placement']}, block {record.block + 1}"
-    what = {"cell": "", "twin": ", once more for the noise floor", "memory": ", memory"}[record.role]
+    what = {"cell": "", "twin": ", once more for the noise floor"}.get(record.role, f", {record.role}")
     name += what + (f", attempt {record.attempt + 1}" if record.attempt else "")
     if record.outcome.ok and record.laps:
         flag = f" ({record.flags[0].partition(':')[0]})" if record.flags else ""

@@ -92,6 +92,9 @@ class MemorySampler:
         self.stop()
         self._following = self._helper is not None and self._helper.tell({"follow": pid})
 
+    def told(self, event: Mapping[str, Any]) -> None:
+        """It follows the whole run, whatever the worker does."""
+
     def stop(self) -> Peak | None:
         if self._helper is None or not self._following:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from timetrial.records.record import Record
+from timetrial.records.record import TIMED, Record
 from timetrial.stats.floor import Floor, floor
 from timetrial.stats.intervals import process_value
 
@@ -44,7 +44,7 @@ def floor_of(records: Iterable[Record]) -> Floor:
     """The smallest difference that can be seen: what an anchor cell and its twin differ by, at most."""
     times: dict[tuple[str, str], dict[str, list[float]]] = {}
     for record in counted(records):
-        if record.outcome.ok and record.laps and record.role != "memory":
+        if record.outcome.ok and record.laps and record.role in TIMED:
             of_cell = times.setdefault((record.trial, record.machine), {})
             of_cell.setdefault(record.role, []).append(process_value(record.laps.seconds))
     found = [floor(roles["cell"], roles["twin"]) for roles in times.values() if {"cell", "twin"} <= roles.keys()]

@@ -6,12 +6,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from timetrial.records.energy import Energy
 from timetrial.spec.operations import operations
 from timetrial.spec.trial import Trial
 
 SCHEMA = 1
 
-Role = Literal["cell", "twin", "memory"]  # a twin is the anchor cell under a second name: their difference is noise
+# A twin is the anchor cell under a second name: their difference is noise. Times of the last two count for nothing.
+Role = Literal["cell", "twin", "memory", "energy"]
+TIMED: tuple[Role, ...] = ("cell", "twin")
 Kind = Literal["ok", "unsupported", "missing", "oom", "timeout", "crash", "diverged", "wrong", "invalid", "skipped"]
 
 
@@ -96,6 +99,7 @@ class Record(_Model):
     training: Training | None = None
     equivalence: Equivalence | None = None
     memory: dict[str, int] = {}  # bytes, by method
+    energy: Energy | None = None  # of runs that were made for it
     includes: str = ""  # the timed region in words
     versions: dict[str, str] = {}
     readback: dict[str, Any] = {}

@@ -79,12 +79,12 @@ class Store:
     def keep_session(self, study: str, name: str, content: dict[str, Any]) -> None:
         write_atomically(self.folder / study / SESSIONS / f"{name}.json", json.dumps(content, indent=1) + "\n")
 
-    def sessions(self, study: str) -> dict[str, Any]:
-        """The machine's limits by session, None where they were not measured; what cannot be read is left out."""
+    def sessions(self, study: str, part: str = "limits") -> dict[str, Any]:
+        """A part of each session (the machine's limits), None where there is none; what cannot be read is left out."""
         found = {}
         for path in sorted((self.folder / study / SESSIONS).glob("*.json")):
             try:
-                found[path.stem] = json.loads(path.read_text(encoding="utf-8")).get("limits")
+                found[path.stem] = json.loads(path.read_text(encoding="utf-8")).get(part)
             except (OSError, ValueError, AttributeError):
                 continue
         return found

@@ -21,14 +21,14 @@ from markupsafe import Markup
 from timetrial import __version__
 from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
-from timetrial.report import charts, notes, words
+from timetrial.report import charts, energy, notes, spending, words
 from timetrial.report import scaling as climbing
 from timetrial.report.ceiling import ceilings, sentences
 from timetrial.report.crossings import crossings
 from timetrial.report.phases import PhaseTable, courses
 from timetrial.report.style import Look, chart_config, looks
 from timetrial.report.summary import GROUP_KEYS, Group
-from timetrial.report.tables import COLUMNS, Table, table
+from timetrial.report.tables import Table, table
 from timetrial.report.versions import answer as by_version
 from timetrial.report.versions import histories
 
@@ -79,11 +79,12 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         study=study,
         title=title or study,
         sections=sections,
-        columns=COLUMNS,
         climbs=climbs,
         climb_heads=climbing.HEADS,
+        bills=spending.bills(groups),
+        bill_heads=spending.HEADS,
         facts=_facts(study, records),
-        method=[*notes.method(records), *_limits(store, study)],
+        method=[*notes.method(records), *_limits(store, study), *_without_energy(store, study)],
         machines=_machines(store, records),
         versions=notes.versions(records),
         shortcomings=notes.shortcomings(groups, records, store.unreadable(study)),
@@ -102,6 +103,11 @@ def _limits(store: Store, study: str) -> list[tuple[str, str]]:
     found = sentences(ceilings(store, study))
     said = "The best matrix product of any installed library, measured in the same session. "
     return [("The machine's limit", said + "; ".join(found) + ".")] if found else []
+
+
+def _without_energy(store: Store, study: str) -> list[tuple[str, str]]:
+    found = energy.why_not(store, study)
+    return [("Energy", found)] if found else []
 
 
 def _environment() -> Environment:

@@ -9,7 +9,7 @@ from typing import Any
 from timetrial.records.choice import counted, floor_of
 from timetrial.records.record import Record
 from timetrial.records.store import Unreadable
-from timetrial.report import words
+from timetrial.report import energy, words
 from timetrial.report.summary import Group
 from timetrial.stats.outliers import WARN
 
@@ -31,6 +31,7 @@ def method(records: Sequence[Record]) -> Pairs:
         ("Noise floor", _floor(records)),
         ("Verdict", "Slower or same are said where Welch's interval of the ratio lies outside or inside the noise "
          "floor around equal; anything else is undecided. The claims of a table share an error of 5 % (Holm)."),
+        *energy.method(records),
         ("The machine meanwhile", _machine(records)),
         *[("Harness", text) for text in [" ".join(_harness(records))] if text],
     ]  # fmt: skip
@@ -229,6 +230,7 @@ def shortcomings(groups: Sequence[Group], records: Sequence[Record], unreadable:
         *_unstable(groups),
         *_flagged(groups),
         *_scattered(groups),
+        *energy.shortcomings(records),
         *_mixed(records),
         *_stand_ins(records),
         *[f"{item.path}: left out, {item.reason}." for item in unreadable],

@@ -14,6 +14,7 @@ from timetrial.records.choice import counted, floor_of
 from timetrial.records.digest import MEMORY
 from timetrial.records.record import Equivalence, Outcome, Record
 from timetrial.report.ceiling import Ceilings, percent
+from timetrial.report.energy import Product, Spent, products, spent
 from timetrial.stats.bootstrap import crosscheck
 from timetrial.stats.floor import Floor
 from timetrial.stats.intervals import Interval, interval, process_value
@@ -50,6 +51,8 @@ class Row:
     severe: float = 0.0  # share of laps that lie far out of their process; they count like all others
     resampled: bool | None = None  # whether a bootstrap agrees with the interval; None: too few processes for one
     limit: float | None = None  # percent of what the machine can do
+    energy: Spent | None = None
+    edp: Product | None = None  # against the fastest that has one
     flagged: int = 0  # runs that count though the machine was not steady meanwhile
     verdict: Verdict | None = None  # against the fastest of the group; the fastest itself has none
     fastest: bool = False
@@ -103,7 +106,7 @@ def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
     step = interval(times) if times else None
     bad = next((run.outcome for run in runs if not run.outcome.ok), None)
     cell = dict(runs[0].cell)
-    memory, method = _memory([run for run in all_runs if run.outcome.ok])
+    memory, method = _memory([run for run in all_runs if run.outcome.ok and run.role != "energy"])
     trained = next((run.training for run in runs if run.training), None)
     return Row(
         engine=_label(cell),
@@ -125,6 +128,7 @@ def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
         severe=_severe(good),
         resampled=_resampled(times),
         limit=percent(good, step.value, known) if step and bad is None else None,
+        energy=spent(run for run in all_runs if run.role == "energy"),
         flagged=sum(bool(run.flags) for run in good),
     )
 
@@ -168,4 +172,9 @@ def _ranked(rows: list[Row], floor: float) -> tuple[Row, ...]:
     first, *rest = measured
     found = holm({at: (row.process_seconds, first.process_seconds) for at, row in enumerate(rest)}, floor)
     compared = [replace(row, verdict=found[at]) for at, row in enumerate(rest)]
-    return (replace(first, fastest=True), *compared, *others)
+    return (*_with_products([replace(first, fastest=True), *compared]), *others)
+
+
+def _with_products(rows: Sequence[Row]) -> list[Row]:
+    found = products({row.engine: row.energy for row in rows if row.energy})
+    return [replace(row, edp=found.get(row.engine)) for row in rows]

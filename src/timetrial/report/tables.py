@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from timetrial.records.record import Equivalence
-from timetrial.report import words
+from timetrial.report import energy, words
 from timetrial.report.summary import Group, Row
 
 # Name, what it is sorted as, and the side that it stands on.
@@ -17,6 +17,8 @@ COLUMNS = (
     ("equivalence", "text", "left"),
     ("against the fastest", "number", "left"),
 )  # fmt: skip
+ENERGY_COLUMNS = (("energy a step", "number", "right"), ("EDP", "number", "right"))
+_BEFORE_ENERGY = 8  # columns that stand before those of energy, where there are any
 
 
 @dataclass(frozen=True)
@@ -34,16 +36,48 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     footnotes: tuple[str, ...]
     failures: tuple[Row, ...]
+    columns: tuple[tuple[str, str, str], ...] = COLUMNS
 
 
 def table(group: Group) -> Table:
     measured = [row for row in group.rows if row.step]
     methods = list(dict.fromkeys(row.memory_method for row in measured if row.memory is not None))
-    return Table(
-        rows=tuple(_cells(row, methods) for row in measured),
-        footnotes=tuple(f"Peak memory by the {method}; more is not worse." for method in methods),
-        failures=tuple(row for row in group.rows if not row.step),
-    )
+    notes = [f"Peak memory by the {method}; more is not worse." for method in methods]
+    joined = [_cells(row, methods) for row in measured]
+    columns: tuple[tuple[str, str, str], ...] = COLUMNS
+    if any(row.energy for row in measured):
+        joined = [
+            (*cells[:_BEFORE_ENERGY], *_energy(row, notes), *cells[_BEFORE_ENERGY:])
+            for row, cells in zip(measured, joined, strict=True)
+        ]
+        columns = (*COLUMNS[:_BEFORE_ENERGY], *ENERGY_COLUMNS, *COLUMNS[_BEFORE_ENERGY:])
+    return Table(tuple(joined), tuple(notes), tuple(row for row in group.rows if not row.step), columns)
+
+
+def _energy(row: Row, notes: list[str]) -> tuple[Cell, Cell]:
+    """Adds to the notes what is to be said of them, once."""
+    if row.energy is None:
+        return Cell(words.NOTHING, mark="right"), Cell(words.NOTHING, mark="right")
+    joules = _number(words.joules(row.energy.joules), row.energy.joules.value)
+    taken = replace(joules, small=energy.small_print(row.energy), note=_noted(energy.footnote(row.energy), notes))
+    return taken, _product(row.edp, notes)
+
+
+def _product(found: energy.Product | None, notes: list[str]) -> Cell:
+    if found is None:
+        return Cell(words.NOTHING, mark="right")
+    ratio = found.ratio
+    wide = ratio.low is not None and ratio.high is not None and ratio.low < ratio.high
+    small = [f"{ratio.low:.2f}x to {ratio.high:.2f}x"] if wide else []
+    small += [f"{found.with_idle.value:.2f}x with idle devices"] if found.with_idle else []
+    note = _noted(energy.product_note(found), notes)
+    return replace(_number(f"{ratio.value:.2f}x", ratio.value), small=tuple(small), note=note)
+
+
+def _noted(text: str, notes: list[str]) -> int:
+    if text not in notes:
+        notes.append(text)
+    return notes.index(text) + 1
 
 
 def _cells(row: Row, methods: Sequence[str]) -> tuple[Cell, ...]:

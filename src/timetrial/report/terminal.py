@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Group as Together
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from timetrial.report import scaling, versions, words
+from timetrial.report import energy, scaling, versions, words
 from timetrial.report.scaling import Workload
 from timetrial.report.summary import Group, Row
 
-_LIMIT = "of the limit"
+_LIMIT, _ENERGY = "of the limit", "energy a step"
 _COLUMNS = (
     ("engine", "left"), ("median step", "right"), ("samples/s", "right"), ("first step", "right"),
-    (_LIMIT, "right"), ("peak memory", "right"), ("accuracy", "right"), ("equivalence", "left"),
+    (_LIMIT, "right"), ("peak memory", "right"), (_ENERGY, "right"), ("accuracy", "right"), ("equivalence", "left"),
     ("against the fastest", "left"),
 )  # fmt: skip
 _COLOURS = {"faster": "green", "slower": "red", "same": "cyan", "undecided": "yellow"}
@@ -23,14 +25,14 @@ _COLOURS = {"faster": "green", "slower": "red", "same": "cyan", "undecided": "ye
 def group_table(group: Group) -> Together:
     """The answer first, then the table, then what could not be measured and why."""
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
-    limited = any(row.limit is not None for row in group.rows)
+    shown = {_LIMIT: any(row.limit is not None for row in group.rows), _ENERGY: any(row.energy for row in group.rows)}
     for name, justify in _COLUMNS:
-        if name == _LIMIT and not limited:
+        if not shown.get(name, True):
             continue
         table.add_column(name, justify=justify, no_wrap=name in ("engine", "median step"))  # type: ignore[arg-type]
     for row in group.rows:
         if row.step:
-            table.add_row(*_cells(row, limited))
+            table.add_row(*_cells(row, shown))
     said = [Text(versions.answer(history)) for history in versions.histories(group.rows, group.floor.value)]
     parts: list[object] = [Text(group.title, style="bold"), Text(words.answer(group.rows)), *said, table]
     if any(row.verdict for row in group.rows):
@@ -53,7 +55,7 @@ def scaling_table(workload: Workload) -> Together:
     return Together(*parts, table, *notes)  # type: ignore[arg-type]
 
 
-def _cells(row: Row, limited: bool) -> list[str]:
+def _cells(row: Row, shown: Mapping[str, bool]) -> list[str]:
     score = words.percent(row.accuracy) if row.accuracy is not None else _error(row)
     style = "bold green" if row.fastest else _COLOURS.get(row.verdict.word if row.verdict else "", "")
     against = words.versus(row.verdict, row.fastest)
@@ -62,8 +64,9 @@ def _cells(row: Row, limited: bool) -> list[str]:
         words.timing(row.step),
         words.rate(row.samples_per_second),
         words.duration(row.first_step),
-        *([words.NOTHING if row.limit is None else f"{words.figures(row.limit)} %"] if limited else []),
+        *([words.NOTHING if row.limit is None else f"{words.figures(row.limit)} %"] if shown[_LIMIT] else []),
         words.memory(row.memory),
+        *([energy.short_words(row.energy)] if shown[_ENERGY] else []),
         score,
         words.equivalence(row),
         f"[{style}]{against}[/]" if style else against,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from timetrial.report.summary import Row
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_JOULES = ((1e6, "MJ"), (1e3, "kJ"), (1.0, "J"), (1e-3, "mJ"), (1e-6, "µJ"))
 _BYTES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 NOTHING = "-"
 
@@ -43,6 +44,20 @@ def memory(size: int | None) -> str:
         return NOTHING
     scale, unit = next(((s, u) for s, u in _BYTES if size >= s), (1, "B"))
     return f"{figures(size / scale)} {unit}"
+
+
+def energy(joules: float | None) -> str:
+    if joules is None:
+        return NOTHING
+    scale, unit = next(((s, u) for s, u in _JOULES if joules >= 0.9995 * s), _JOULES[-1])
+    return f"{figures(joules / scale)} {unit}"
+
+
+def joules(found: Interval | None) -> str:
+    if found is None:
+        return NOTHING
+    width = found.half_width
+    return energy(found.value) + ("" if width is None else f" ± {figures(100 * width, 2)} %")
 
 
 def rate(value: float | None) -> str:

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from timetrial.meters.hardware import Machine, fingerprint, inventory
 from timetrial.records.choice import counted, floor_of
-from timetrial.records.record import Outcome, Record
+from timetrial.records.record import TIMED, Outcome, Record
 from timetrial.records.store import Store
 from timetrial.runner import design
 from timetrial.runner.design import Design, Member
 from timetrial.runner.executor import Executor
 from timetrial.runner.forecast import Forecast, work
-from timetrial.runner.profiles import is_adaptive, measures, processes, repeats, target
+from timetrial.runner.profiles import ENERGY_BLOCKS, is_adaptive, measures, processes, repeats, target
 from timetrial.runner.pruning import skipped, smaller_that_failed
 from timetrial.runner.session import Session
 from timetrial.runner.steps import Listener, Notice, Step, step
@@ -58,6 +58,7 @@ class Campaign:
         with Session(self.store, self.study.study, self.fingerprint) as session:
             if "limits" in measures(self.study) and self.todo:
                 session.limits = self._executor.limits()
+            session.energy = self.without_energy or None
             for asked in self.steps():
                 yield from self._until_steady(asked, session, listen)
 
@@ -90,7 +91,7 @@ class Campaign:
 
     def expected_seconds(self) -> float:
         """Of all that is left, as far as can be told by now."""
-        return sum(self.forecast.seconds(one.trial) for one in self.todo)
+        return sum(map(self._seconds, self.todo))
 
     @property
     def floor(self) -> float:
@@ -98,11 +99,23 @@ class Campaign:
         return floor_of(self.done.values()).value
 
     def _block(self, members: Sequence[Member], number: int) -> list[Step]:
-        """In the order of the block. Memory is measured in runs of its own, among the others."""
+        """In the order of the block. Memory and energy are measured in runs of their own, among the others."""
+        cells = [cell for cell in members if cell.role == "cell"]
         if number == min(1, self.design.usual - 1) and "memory" in measures(self.study):
-            members = [*members, *(replace(cell, role="memory") for cell in members if cell.role == "cell")]
+            members = [*members, *(replace(cell, role="memory") for cell in cells)]
+        if number < ENERGY_BLOCKS and self._has_energy:
+            members = [*members, *(replace(cell, role="energy") for cell in cells)]
         ordered = design.order(members, self.study.seed, number)
         return [step(self.study, self._trials[member.trial], number, member.role) for member in ordered]
+
+    @property
+    def _has_energy(self) -> bool:
+        return "energy" in measures(self.study) and bool(self._executor.energy.sources.found)
+
+    @property
+    def without_energy(self) -> str:
+        """Why energy is not measured though it was asked for; no runs are spent on it then."""
+        return self._executor.energy.sources.words if "energy" in measures(self.study) else ""
 
     def _members(self) -> list[Member]:
         """Every cell that has not failed, and one of them a second time."""
@@ -130,13 +143,13 @@ class Campaign:
 
     def _affordable(self, block: Sequence[Step], number: int) -> Iterator[Step]:
         """In the order of the block where there is time for all of it; else what tells most for its time first."""
-        if self._left() < sum(self.forecast.seconds(one.trial) for one in block):
+        if self._left() < sum(map(self._seconds, block)):
             widths = {member.trial: design.width(values) for member, values in self._results(number).items()}
             block = sorted(block, key=lambda one: self._price(one, widths))
         for one in block:
             if one.trial.id in self._failed:
                 continue
-            if self.forecast.seconds(one.trial) > self._left():
+            if self._seconds(one) > self._left():
                 self.left_out.add(one.trial.id)
             else:
                 self._taken += 1
@@ -144,8 +157,12 @@ class Campaign:
 
     def _price(self, one: Step, widths: Mapping[str, float]) -> tuple[float, float]:
         """Seconds for what there is to know: nothing is known yet of a cell without an interval."""
-        seconds = self.forecast.seconds(one.trial)
+        seconds = self._seconds(one)
         return seconds / widths.get(one.trial.id, math.inf), seconds
+
+    def _seconds(self, one: Step) -> float:
+        more = self._executor.energy.more_seconds if one.role == "energy" else 0.0
+        return self.forecast.seconds(one.trial) + more
 
     def _left(self) -> float:
         budget = self.study.budget
@@ -173,9 +190,9 @@ class Campaign:
 
     def _note(self, record: Record) -> None:
         self.done[record.run] = record
-        if record.outcome.ok:
+        if record.outcome.ok and record.role != "energy":  # whose laps last as long as its counters need
             self.forecast.learn(self._trials[record.trial], record)
-        elif record.role != "memory":
+        elif not record.outcome.ok and record.role in TIMED:
             self._failed[record.trial] = record.outcome
 
     def _counts(self, record: Record) -> bool:

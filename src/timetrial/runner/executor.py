@@ -13,14 +13,17 @@ from typing import Any
 from timetrial.data.prepare import Prepared, prepare
 from timetrial.data.samples import DataError
 from timetrial.engines.locate import Located, locate
+from timetrial.meters.energy import EnergyMeter, EnergySampler, Readings
+from timetrial.meters.energy_sources import Choice
 from timetrial.meters.hardware import Machine, TooFewCores, cores_for
 from timetrial.meters.limits import MachineLimits
 from timetrial.meters.memory import MemorySampler, Peak, figures
+from timetrial.records.energy import Energy
 from timetrial.records.record import Effort, Laps, Outcome, Record, Training, describe_cell
 from timetrial.runner.gate import Gate, Judged
 from timetrial.runner.limits import machine_limits
 from timetrial.runner.process import Bounds, Event, Finished, run
-from timetrial.runner.profiles import lap_plan, memory_plan
+from timetrial.runner.profiles import energy_plan, lap_plan, memory_plan
 from timetrial.runner.session import Look, Session
 from timetrial.runner.steps import Listener, Notice, Step
 from timetrial.runner.surroundings import surroundings
@@ -35,6 +38,7 @@ INCLUDES = {
     ("infer", "fit"): "one predict call over host arrays: batching, copy, forward, collecting of the outputs",
 }
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+Beside = Peak | Readings | None  # what was measured beside a run, by another process
 THREAD_SLACK = 1.1  # more CPU time than this over the given threads, and the cell is invalid
 
 
@@ -44,6 +48,7 @@ class Executor:
     def __init__(self, study: Study, folder: Path, machine: Machine, fingerprint: str) -> None:
         self.study, self.folder = study, folder
         self.machine, self.fingerprint = machine, fingerprint
+        self.energy = EnergyMeter(_choice(study))
         self._gate = Gate(folder / ".work", machine, self._bounds())
         self._located: dict[str, Located] = {}
         self._prepared: dict[str, Prepared] = {}
@@ -71,8 +76,8 @@ class Executor:
         listen(Notice("proved", step))
         if not judged.outcome.ok:
             return self._record(step, session, Finished(judged.outcome), judged=judged)
-        finished, seen, peak = self._run(step, located, session, floor, listen)
-        return self._record(step, session, finished, judged, seen, peak)
+        finished, seen, beside = self._run(step, located, session, floor, listen)
+        return self._record(step, session, finished, judged, seen, beside)
 
     def refused(self, step: Step, outcome: Outcome, session: Session) -> Record:
         """A record of what was not even tried."""
@@ -93,7 +98,7 @@ class Executor:
 
     def _run(
         self, step: Step, located: Located, session: Session, floor: float, listen: Listener
-    ) -> tuple[Finished, Look, Peak | None]:
+    ) -> tuple[Finished, Look, Beside]:
         assert located.interpreter is not None
         trial = step.trial
         folder = Path(tempfile.mkdtemp(prefix="timetrial-"))
@@ -101,17 +106,19 @@ class Executor:
             job = self._job(step, located, folder)
             variables = surroundings(trial.placement, trial.settings, located.engine.backend_env)
 
-            def told(event: Event) -> None:
-                listen(Notice("event", step, event=event))
+            with session.look(job["cores"], floor) as seen, self._sampler(step, job["cores"]) as sampler:
 
-            with session.look(job["cores"], floor) as seen, _sampler(step, job["cores"]) as sampler:
+                def told(event: Event) -> None:
+                    sampler.told(event)
+                    listen(Notice("event", step, event=event))
+
                 finished = run(located.interpreter, job, folder, variables, self._bounds(), told, sampler.follow)
-                peak = sampler.stop()
+                beside = sampler.stop()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if finished.outcome.ok:
             finished.outcome = threads_kept(finished, trial)
-        return finished, seen, peak
+        return finished, seen, beside
 
     def _job(self, step: Step, located: Located, folder: Path) -> dict[str, Any]:
         trial = step.trial
@@ -121,11 +128,28 @@ class Executor:
             **base_job(trial, located, trial.recipe, weights, dropout=True),
             "mode": "measure",
             "data": {name: str(getattr(prepared, name)) for name in ARRAYS},
-            "plan": (memory_plan if step.role == "memory" else lap_plan)(self.study, trial),
+            "plan": self._plan(step),
             "accuracy": self.study.accuracy and trial.task == "train" and (step.block, step.role) == (0, "cell"),
             "cores": cores_for(trial.placement.threads, self.machine),
             "folder": str(folder),
         }
+
+    def _plan(self, step: Step) -> dict[str, Any]:
+        if step.role == "energy":
+            return energy_plan(self.study, step.trial, self.energy.window)
+        return (memory_plan if step.role == "memory" else lap_plan)(self.study, step.trial)
+
+    def _sampler(self, step: Step, cores: Sequence[int]) -> MemorySampler | EnergySampler | Idle:
+        """Memory and energy are sampled in runs of their own: the times of others are not to be disturbed by it."""
+        if step.role == "energy":
+            return self.energy.sampler(cores)
+        return MemorySampler(cores) if step.role == "memory" else Idle()
+
+    def _energy(self, step: Step, finished: Finished, beside: Beside) -> Energy | None:
+        if step.role != "energy" or not finished.outcome.ok:
+            return None
+        seen = beside if isinstance(beside, Readings) else None
+        return self.energy.energy(seen, _laps(finished), step.trial.placement.device)
 
     def _data(self, trial: Trial) -> Prepared:
         recipe = trial.recipe.model_dump(mode="json")
@@ -143,7 +167,7 @@ class Executor:
         finished: Finished,
         judged: Judged | None = None,
         seen: Look | None = None,
-        peak: Peak | None = None,
+        beside: Beside = None,
     ) -> Record:
         trial = step.trial
         located = self.locate(trial.engine)
@@ -165,7 +189,8 @@ class Executor:
             effort=effort,
             training=_training(finished),
             equivalence=judged.summary() if judged else None,
-            memory=figures(finished.events, peak),
+            memory=figures(finished.events, beside if isinstance(beside, Peak) else None),
+            energy=self._energy(step, finished, beside),
             includes=INCLUDES[trial.task, trial.settings.loop],
             versions=started.get("versions") or located.versions,
             readback=readback.get("values", {}),
@@ -185,9 +210,9 @@ class Executor:
         }
 
 
-def _sampler(step: Step, cores: Sequence[int]) -> MemorySampler | Idle:
-    """Memory is sampled in runs of its own: the times of others are not to be disturbed by it."""
-    return MemorySampler(cores) if step.role == "memory" else Idle()
+def _choice(study: Study) -> Choice:
+    model = study.energy.model
+    return Choice(replay=study.energy.replay, model=(model.idle, model.core) if model else None)
 
 
 class Idle:
@@ -199,6 +224,8 @@ class Idle:
     def __exit__(self, *error: object) -> None: ...
 
     def follow(self, pid: int) -> None: ...
+
+    def told(self, event: Event) -> None: ...
 
     def stop(self) -> None: ...
 

@@ -32,6 +32,8 @@ _PLANS = {
 _PROCESSES = {"quick": 3, "normal": 5, "publish": 10}
 _TARGETS = {"quick": 0.05, "normal": 0.01, "publish": 0.005}  # half width of a cell's interval
 _REPEATS = {"quick": 0, "normal": 2, "publish": 2}  # of a run during which the machine was not steady
+ENERGY_BLOCKS = 3  # in which every cell has a run of energy too
+ENERGY_LAPS = 20  # at most, in a window
 _MEASURES = {"quick": ("time",), "normal": ("time", "memory"), "publish": ("time", "memory", "limits")}
 FIT_LAPS = 5  # a `fit` call has a start and an end of its own, so its laps are longer
 
@@ -71,3 +73,11 @@ def memory_plan(study: Study, trial: Trial) -> dict[str, Any]:
     """A peak needs no long laps."""
     plan = lap_plan(study, trial)
     return {**plan, "seconds": min(plan["seconds"], 1.0), "precision": 0.0}
+
+
+def energy_plan(study: Study, trial: Trial, window: float) -> dict[str, Any]:
+    """Laps until the window is long enough for the energy counters, however well the time is known. They are long:
+    what lies between two of them is in the window as well."""
+    plan = lap_plan(study, trial)
+    longer = max(plan["lap_seconds"], window / ENERGY_LAPS)
+    return {**plan, "lap_seconds": longer, "seconds": window, "least_seconds": window, "precision": 0.0}

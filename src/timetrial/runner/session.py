@@ -56,6 +56,7 @@ class Session:
         self._readings: list[Reading] = []
         self._flagged = 0
         self.limits: MachineLimits | None = None
+        self.energy: str | None = None  # why it is not measured, where it was asked for
 
     def __enter__(self) -> Session:
         self._canary.__enter__()
@@ -109,6 +110,7 @@ class Session:
             "canary": [reading.as_record() for reading in self._readings],
             "at_rest": [reading.as_record() for rest in self._rest.values() for reading in rest],
             "flagged": self._flagged,
+            "energy": self.energy,
             "limits": asdict(self.limits) if self.limits else None,
         }
 

@@ -12,7 +12,7 @@ from timetrial.runner.work import digest
 from timetrial.spec.study import Study
 from timetrial.spec.trial import Trial
 
-_MARKS: dict[Role, str] = {"cell": "", "twin": "t", "memory": "m"}
+_MARKS: dict[Role, str] = {"cell": "", "twin": "t", "memory": "m", "energy": "e"}
 
 
 @dataclass(frozen=True)
@@ -42,5 +42,8 @@ Listener = Callable[[Notice], None]
 
 
 def step(study: Study, trial: Trial, block: int, role: Role = "cell") -> Step:
-    plan = digest(study.profile, study.accuracy, *([study.stopping] if study.stopping != "adaptive" else []))
+    other: list[str] = [study.stopping] if study.stopping != "adaptive" else []
+    if role == "energy":  # what was measured of a stand-in is no measurement of the machine
+        other.append(study.energy.model_dump_json())
+    plan = digest(study.profile, study.accuracy, *other)
     return Step(trial, block, f"{trial.id}-{plan[:6]}-{block:02d}{_MARKS[role]}", role)

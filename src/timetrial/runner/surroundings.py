@@ -29,6 +29,7 @@ def surroundings(
         PYTHONNOUSERSITE="1",
         PYTHONDONTWRITEBYTECODE="1",
         CUDA_VISIBLE_DEVICES=_visible(placement),
+        CUDA_DEVICE_ORDER="PCI_BUS_ID",  # as the driver numbers them, who tells their memory and energy
         XLA_PYTHON_CLIENT_PREALLOCATE="false",
     )
     if settings.allocator == "tuned":

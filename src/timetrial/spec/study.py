@@ -66,6 +66,29 @@ class Limits(_Model):
     memory: Bytes | None = None  # of one run; unless given, nine tenths of what the machine has free
 
 
+class PowerModel(_Model):
+    """Watts of the processors: at rest, and for each busy core beyond that."""
+
+    idle: Annotated[float, Gt(0)]
+    core: Annotated[float, Gt(0)]
+
+
+class EnergyFrom(_Model):
+    """Where energy comes from when it is not the machine's own counters; its figures are marked with it."""
+
+    replay: str = ""  # a CSV file with the columns time, domain, joules
+    model: PowerModel | None = None
+
+    @model_validator(mode="after")
+    def _one_at_most(self) -> EnergyFrom:
+        if self.replay and self.model:
+            raise ValueError("energy: replay a file or use a model, not both")
+        return self
+
+
+Measure = Literal["time", "memory", "energy", "limits"]
+
+
 class Study(_Model):
     study: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
     title: str = ""
@@ -84,7 +107,8 @@ class Study(_Model):
     stopping: Literal["adaptive", "fixed"] = "adaptive"  # leave off early what is known well enough, or not
     budget: Seconds | None = None  # of the whole study; the cheapest answers first where it is too short for all
     anchor: bool = True  # one cell under a second name, so that the study knows its own noise
-    measure: tuple[Literal["time", "memory", "limits"], ...] = ()  # the profile's unless given; each in runs of its own
+    measure: tuple[Measure, ...] = ()  # the profile's unless given; each in runs of its own
+    energy: EnergyFrom = EnergyFrom()
     accuracy: bool = False  # train `recipe.epochs` from the start once per cell, and test
     profile: Profile = "normal"
     seed: Seed = 1
