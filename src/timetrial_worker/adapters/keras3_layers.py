@@ -224,10 +224,12 @@ def _dropout(kit, node, x):
 
 
 def _activation(kit, node, x):
-    attrs = node["attrs"]
+    """An operation on its own: a layer around each would cost an eager step some percent."""
+    ops, attrs = kit.keras.ops, node["attrs"]
+    plain = {"relu": ops.relu, "tanh": ops.tanh, "sigmoid": ops.sigmoid, "softmax": ops.softmax}
     if attrs["function"] == "leaky_relu":
-        return kit.layers.LeakyReLU(negative_slope=attrs["slope"], name=kit.name(node))(x), None
-    return kit.layers.Activation(kit.function(attrs["function"]), name=kit.name(node))(x), None
+        return ops.leaky_relu(x, negative_slope=attrs["slope"]), None
+    return (plain.get(attrs["function"]) or kit.function(attrs["function"]))(x), None
 
 
 def _batch_norm(kit, node, x):
