@@ -25,7 +25,9 @@ from tests.faults import bench
 from timetrial.records import store as records
 from timetrial.records.record import Outcome, Record
 from timetrial.records.store import Store, StoreError
+from timetrial.report import checks
 from timetrial.runner import campaign as campaigns
+from timetrial.runner import executor as executors
 from timetrial.runner import gate as gates
 from timetrial.runner import process, profiles, work
 from timetrial.runner.process import Finished
@@ -54,7 +56,7 @@ def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     shutil.copytree(prepared, tmp_path / "records")
     token = f"test-of-{tmp_path.name}-{os.getpid()}"
     named = lambda *given: {**surroundings(*given), "TEST_TOKEN": token}  # noqa: E731
-    monkeypatch.setattr(campaigns, "surroundings", named)
+    monkeypatch.setattr(executors, "surroundings", named)
     monkeypatch.setattr(gates, "surroundings", named)
     yield tmp_path / "records"
     assert none_left(token)
@@ -307,6 +309,26 @@ def test_a_disk_that_is_really_full(prepared: Path, tmp_path: Path, monkeypatch:
         subprocess.run(["umount", "-l", str(small)], check=True)
 
 
+# --- an engine that remembers ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("engine", "caught"), [("remembers", True), ("recomputes", False)])
+def test_an_engine_that_remembers_its_input_is_caught(folder: Path, engine: str, caught: bool) -> None:
+    """Once a cell, after the laps that count: they are neither more nor other than without the test."""
+    records = bench.run(folder, engine, tasks=["infer"], repeat=2)
+    tested, plain = sorted(records, key=lambda record: record.block)
+    assert tested.laps and plain.laps and not plain.laps.repeated
+    assert len(tested.laps.repeated) == executors.REPEATED_LAPS
+    assert tested.phases["repeat"] < tested.phases["steady"] + 0.1
+    assert checks.remembers(tested.laps) is caught
+    said = checks.shortcomings(records)
+    assert bool(said) is caught
+    if caught:
+        assert min(tested.laps.seconds) > 0.002 > 10 * max(tested.laps.repeated)
+        assert said[0].startswith("remembers (tiny, infer, batch 16): remembers its input")
+    assert "met one batch again and again" in dict(checks.method(records))["Inputs"]
+
+
 # --- interrupted ------------------------------------------------------------------------------------------------------
 
 
@@ -359,7 +381,7 @@ def test_a_study_that_is_stopped_goes_on_where_it_was(folder: Path, number: int,
     again = launch.start()
     _, said = again.communicate(timeout=60)
     assert again.returncode == 0, said
-    assert f"{len(kept)} of 3 runs are already measured" in said
+    assert f"{len(kept)} runs are already measured and are kept" in said
     assert len(launch.records()) == 3
     assert kept.items() <= launch.records().items()  # not even touched
     assert none_left(launch.token)
@@ -399,7 +421,7 @@ def test_threads_are_counted_by_cpu_time_over_wall_time(folder: Path) -> None:
 
     def outcome(cpu: float, wall: float) -> Outcome:
         events = [{"event": "steady", "cpu_seconds": cpu, "wall_seconds": wall}]
-        return campaigns.threads_kept(Finished(Outcome(kind="ok"), events), trial)
+        return executors.threads_kept(Finished(Outcome(kind="ok"), events), trial)
 
     assert outcome(1.09, 1.0).ok
     assert outcome(2.19, 1.0).reason == "kept 2.19 cores busy where it was given 1"

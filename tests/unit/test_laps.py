@@ -482,7 +482,8 @@ def test_the_test_set_is_scored_without_what_filled_it_up(tmp_path: Path) -> Non
     fed = feed(tmp_path, test=7)
     np.save(tmp_path / "y_test.npy", np.array([0, 1, 2, 0, 1, 2, 1], np.int32))  # the last is 0
     fed = Feed({f"{s}_{p}": str(tmp_path / f"{s}_{p}.npy") for s in "xy" for p in ("train", "test")}, fed.recipe, 1)
-    assert session.evaluate(Pupil(iter([])), fed) == {"accuracy": pytest.approx(6 / 7)}
+    predicted = session.predict(Pupil(iter([])), fed)
+    assert session.score(predicted, fed.y_test, fed.recipe["loss"]) == {"accuracy": pytest.approx(6 / 7)}
 
 
 @pytest.mark.parametrize(

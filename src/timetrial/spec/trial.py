@@ -26,6 +26,7 @@ class Settings(BaseModel):
     allocator: Literal["tuned", "as-shipped"] = "tuned"
     tf32: bool = False
     deterministic: bool = False
+    flush: bool | None = None  # numbers below the normal range taken for zero; None: as the engine comes
 
 
 class Trial(BaseModel):
