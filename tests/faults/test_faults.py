@@ -176,11 +176,9 @@ def test_more_cpu_time_than_one_thread_can_have_makes_the_cell_invalid(folder: P
 
 def test_a_study_goes_on_after_each_failure(folder: Path) -> None:
     found = bench.run(folder, "raises", "honest", "leaves", "wronggradient", repeat=2)
-    kinds = {(record.cell["engine"], record.block): record.outcome.kind for record in found}
-    assert len(kinds) == len(found) == 8
-    assert {engine: kind for (engine, _), kind in kinds.items()} == {
-        "raises": "crash", "honest": "ok", "leaves": "crash", "wronggradient": "wrong",
-    }  # fmt: skip
+    assert sorted((record.cell["engine"], record.outcome.kind) for record in found) == [
+        ("honest", "ok"), ("honest", "ok"), ("leaves", "crash"), ("raises", "crash"), ("wronggradient", "wrong"),
+    ]  # fmt: skip
 
 
 # --- sabotage: the gate sees it, and no time is recorded ----------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from statistics import median, quantiles
+from statistics import median
 
 from timetrial.records.choice import counted, floor_of
 from timetrial.records.record import Laps, Record
@@ -12,7 +12,7 @@ from timetrial.stats.drift import Drift, drift
 from timetrial.stats.intervals import process_value
 
 Pairs = list[tuple[str, str]]
-LEAST_GAIN = 0.05  # by which a repeated input must be faster, or by more where laps scatter more
+LEAST_GAIN = 0.05  # a repeated input that saves less is no sign of anything
 KNOWN = {True: "taken for zero by", False: "kept by", None: "not tried with"}
 
 
@@ -40,13 +40,8 @@ def repeated_share(laps: Laps) -> float | None:
 
 
 def remembers(laps: Laps) -> bool:
-    """Every one of them faster than all the others, and by more than those differ from the tenth to the ninetieth
-    percentile: on a busy machine a few laps in a row are often fast by chance."""
-    share = repeated_share(laps)
-    if share is None or max(laps.repeated) >= min(laps.seconds):
-        return False
-    tenths = quantiles(laps.seconds, n=10, method="inclusive") if len(laps.seconds) > 1 else [0.0]
-    return 1 - share > max(LEAST_GAIN, (tenths[-1] - tenths[0]) / median(laps.seconds))
+    """By more than 5 %, and by more than laps scatter: each of them beats even the fastest of the others so far."""
+    return bool(laps.repeated) and max(laps.repeated) < (1 - LEAST_GAIN) * min(laps.seconds)
 
 
 def _checked(records: Iterable[Record]) -> list[tuple[Record, Laps, float]]:
