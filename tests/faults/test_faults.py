@@ -26,7 +26,6 @@ from timetrial.records import store as records
 from timetrial.records.record import Outcome, Record
 from timetrial.records.store import Store, StoreError
 from timetrial.report import checks
-from timetrial.runner import campaign as campaigns
 from timetrial.runner import executor as executors
 from timetrial.runner import gate as gates
 from timetrial.runner import process, profiles, work
