@@ -5,9 +5,9 @@ python benchmarks/duel.py [--repetitions 20] [--processes 6] [--pyperf-processes
 Each repetition is a whole comparison made anew by both tools, in turn who begins. pyperf runs one benchmark after the
 other with the settings that it has by itself (20 processes of 3 values and a warm-up; not `--fast`, which its manual
 calls rough) and says with `compare_to` what is significant. Timetrial runs the three cells in randomised blocks, its
-proofs and its watch over the machine included, and gives its verdict. It is given fewer processes, so that it takes
-less time: with 12 it takes about as long as pyperf. A repetition is one line of --keep, so that a stopped benchmark goes
-on where it was; lines made with other numbers of processes are refused.
+proofs and its watch over the machine included, and gives its verdict. It is given fewer processes, to take less time:
+with 12 it takes about as long as pyperf. A repetition is one line of --keep, so that a stopped benchmark goes on where
+it was; lines made with other numbers of processes are refused.
 """
 
 from __future__ import annotations
