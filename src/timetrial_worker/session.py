@@ -50,7 +50,8 @@ def measure(job, wire):
     feed = Feed(job["data"], job["recipe"], job["settings"]["seed"])
     with wire.phase("place"):
         batches = [adapter.place(x, y if job["task"] == "train" else None) for x, y in feed.cycle(BATCHES)]
-    watch = laps.Stopwatch(_work(adapter, batches, job["task"]), adapter.sync, device=adapter)
+    run = _work(adapter, batches, job["task"])
+    watch = laps.Stopwatch(run, adapter.sync, device=adapter)
     count = time_laps(watch, laps.Plan(**job["plan"]), wire)
     if job["task"] == "train":
         check_loss(adapter.loss(), "after the laps")

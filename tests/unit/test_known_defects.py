@@ -229,7 +229,7 @@ def test_a_lap_waits_for_the_device_and_a_step_before_it_is_not_in_it() -> None:
     assert watch.lap(8) == 8 * TICK
     assert device.syncs == 2 and device.owed == 0
     # And the session gives the adapter's own `sync` to the watch, whatever the engine.
-    assert "Stopwatch(run, adapter.sync)" in inspect.getsource(session.measure)
+    assert "Stopwatch(run, adapter.sync, device=adapter)" in inspect.getsource(session.measure)
 
 
 def test_one_step_is_no_warm_up() -> None:

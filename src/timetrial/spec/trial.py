@@ -77,4 +77,5 @@ class Trial(BaseModel):
 
 @lru_cache(maxsize=4096)
 def _text(part: BaseModel) -> str:
-    return json.dumps(part.model_dump(mode="json"), sort_keys=True)
+    # A setting that is left as the engine has it is no part of the id: one that is new changes none of the old ids.
+    return json.dumps(part.model_dump(mode="json", exclude_none=isinstance(part, Settings)), sort_keys=True)
