@@ -88,14 +88,14 @@ def time_laps(watch, plan, wire):
         warmup = laps.warm_up(watch, plan)
         count = laps.steps_per_lap(watch, plan, resolution)
     wire.tell("warm", values=warmup.values, stable=warmup.stable, steps_per_lap=count)
-    busy, switches = time.process_time(), _switches()
     with wire.phase("steady"):
-        start = time.perf_counter()
+        switches = _switches()
+        start, busy = time.perf_counter(), time.process_time()
         laps.steady(watch, plan, count, wire.tell)
-        wall = time.perf_counter() - start
+        busy, wall = time.process_time() - busy, time.perf_counter() - start
     wire.tell(
         "steady",
-        cpu_seconds=time.process_time() - busy,
+        cpu_seconds=busy,
         wall_seconds=wall,
         threads=_threads(),
         involuntary_switches=_switches() - switches,
