@@ -1,10 +1,13 @@
 """Against pyperf, used as its manual says: one torch step, twice the same and once slowed down by 3 %.
 
-python benchmarks/duel.py [--repetitions 20] [--processes 8] [--keep FILE]
+python benchmarks/duel.py [--repetitions 20] [--processes 6] [--pyperf-processes 20] [--keep FILE]
 
-Each repetition is a whole comparison made anew by both tools, in turn who begins: pyperf runs one benchmark after the
-other (`--fast`) and says with `compare_to` what is significant; Timetrial runs the three cells in randomised blocks and
-gives its verdict. A repetition is one line of --keep, so that a stopped benchmark goes on where it was.
+Each repetition is a whole comparison made anew by both tools, in turn who begins. pyperf runs one benchmark after the
+other with the settings that it has by itself (20 processes of 3 values and a warm-up; not `--fast`, which its manual
+calls rough) and says with `compare_to` what is significant. Timetrial runs the three cells in randomised blocks, its
+proofs and its watch over the machine included, and gives its verdict. It is given fewer processes, to take less time:
+with 12 it takes about as long as pyperf. A repetition is one line of --keep, so that a stopped benchmark goes on where
+it was; lines made with other numbers of processes are refused.
 """
 
 from __future__ import annotations
@@ -67,7 +70,7 @@ def pyperf_home() -> Path:
     return folder
 
 
-def by_pyperf(path: Path, folder: Path, core: int) -> dict[str, Any]:
+def by_pyperf(path: Path, folder: Path, core: int, processes: int) -> dict[str, Any]:
     interpreter = locate.locate("torch").interpreter
     home = pyperf_home()
     kept = {name: os.environ[name] for name in ("HOME", "PATH", "TMPDIR") if name in os.environ}
@@ -77,8 +80,17 @@ def by_pyperf(path: Path, folder: Path, core: int) -> dict[str, Any]:
     for name in NAMES:
         out = folder / f"{name}.json"
         out.unlink(missing_ok=True)
-        command = [str(interpreter), str(HERE / "pyperf_step.py"), "--job", str(path), "--fast", "--quiet"]
-        command += ["--affinity", str(core), "--inherit-environ", ",".join(variables), "-o", str(out)]
+        command = [str(interpreter), str(HERE / "pyperf_step.py"), "--job", str(path), "--quiet"]
+        command += [
+            "--processes",
+            str(processes),
+            "--affinity",
+            str(core),
+            "--inherit-environ",
+            ",".join(variables),
+            "-o",
+            str(out),
+        ]
         command += ["--slowed"] if name == "slowed" else []
         subprocess.run(command, env=variables, check=True, stdout=subprocess.DEVNULL)
     words = {name: _compared(interpreter, folder, name, variables) for name in ("again", "slowed")}
@@ -139,40 +151,50 @@ def by_timetrial(folder: Path, processes: int, seed: int) -> dict[str, Any]:
 def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=20)
-    parser.add_argument("--processes", type=int, default=8)
+    parser.add_argument("--processes", type=int, default=6, help="of each of Timetrial's three cells")
+    parser.add_argument("--pyperf-processes", type=int, default=20, help="of each of pyperf's three benchmarks")
     parser.add_argument("--keep", type=Path, default=Path("duel.jsonl"))
     asked = parser.parse_args(given)
     install()
     core = min(os.sched_getaffinity(0))
-    done = [json.loads(line) for line in asked.keep.read_text().splitlines()] if asked.keep.exists() else []
+    numbers = {"pyperf": asked.pyperf_processes, "timetrial": asked.processes}
+    done = kept(asked.keep, numbers)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         path = job(folder)
         for number in range(len(done), asked.repetitions):
             parts = {
-                "pyperf": lambda: by_pyperf(path, folder, core),
+                "pyperf": lambda: by_pyperf(path, folder, core, asked.pyperf_processes),
                 "timetrial": lambda number=number: by_timetrial(folder / "records", asked.processes, number),
             }
             order = list(parts) if number % 2 else list(parts)[::-1]
-            done.append({tool: parts[tool]() for tool in order})
+            done.append({**{tool: parts[tool]() for tool in order}, "processes": numbers})
             with asked.keep.open("a") as file:
                 file.write(json.dumps(done[-1]) + "\n")
             print(f"repetition {number + 1}: " + "; ".join(_said(tool, done[-1][tool]) for tool in parts), flush=True)
-    show(done)
+    show(done, numbers)
+
+
+def kept(path: Path, numbers: dict[str, int]) -> list[dict[str, Any]]:
+    """The repetitions that were made before; only like ones are counted together."""
+    done = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    if any(one.get("processes") != numbers for one in done):
+        raise SystemExit(f"{path}: made with other numbers of processes; name another file with --keep")
+    return done
 
 
 def _said(tool: str, one: dict[str, Any]) -> str:
     return f"{tool} {one['seconds']:.0f} s, the same is {one['again']}, 3 % is {one['slowed']}"
 
 
-def show(done: list[dict[str, Any]]) -> None:
+def show(done: list[dict[str, Any]], numbers: dict[str, int]) -> None:
     print(f"\n{len(done)} whole comparisons of one torch step with itself, and with itself slowed down by 3 %")
-    print(f"{'':12}{'false alarms':>22}{'found the slow-down':>22}{'seconds each':>15}")
+    print(f"{'':12}{'processes':>10}{'false alarms':>22}{'found the slow-down':>22}{'seconds each':>15}")
     for tool in ("pyperf", "timetrial"):
         false = [one[tool]["again"] in ("faster", "slower") for one in done]
         found = [one[tool]["slowed"] == "slower" for one in done]
         seconds = np.median([one[tool]["seconds"] for one in done])
-        print(f"{tool:12}{_share(false):>22}{_share(found):>22}{seconds:>15.0f}")
+        print(f"{tool:12}{numbers[tool]:>10}{_share(false):>22}{_share(found):>22}{seconds:>15.0f}")
 
 
 def _share(values: list[bool]) -> str:

@@ -1,8 +1,9 @@
 """Adaptive stopping, replayed on a recorded study of the fixed `publish` design: the same verdicts, in how much time?
 
-python benchmarks/replay.py FOLDER_OF_RECORDS STUDY
+python benchmarks/replay.py [FOLDER_OF_RECORDS STUDY]
 
-The study was run with `profile: publish` and `stopping: fixed`, so that every process and every lap is there. The
+Without arguments it records `replay.yaml` first, in `replay-records` where it is run, and goes on where it was stopped.
+The study is run with `profile: publish` and `stopping: fixed`, so that every process and every lap is there. The
 replay gives the adaptive design the same laps in the same order and lets it leave off where it would have.
 """
 
@@ -23,6 +24,8 @@ from timetrial.runner import design, profiles
 from timetrial.runner.design import Design, Member
 from timetrial.stats.intervals import process_value
 from timetrial_worker import laps
+
+STUDY = Path(__file__).with_name("replay.yaml")
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def replay(records: Sequence[Record]) -> tuple[list[Replayed], float]:
     for record in sorted(records, key=lambda record: record.block):
         by_cell.setdefault(record.trial, []).append(record)
     cells = [Member(trial, "one") for trial in by_cell]
-    plan = Design(usual=profiles._PROCESSES["publish"], target=profiles._TARGETS["publish"])
+    plan = Design(usual=max(map(len, by_cell.values())), target=profiles._TARGETS["publish"])
     results: dict[Member, list[float]] = {cell: [] for cell in cells}
     made: list[Replayed] = []
     for number in count():
@@ -69,12 +72,29 @@ def replay(records: Sequence[Record]) -> tuple[list[Replayed], float]:
                 results[cell].append(made[-1].value)
 
 
+def record(folder: Path) -> str:
+    """The study beside this file; what is recorded already is not run again. Returns its name."""
+    from timetrial.cli.loading import trials_of
+    from timetrial.runner.campaign import Campaign
+    from timetrial.spec.study import load_study
+
+    study = load_study(STUDY)
+    campaign = Campaign(study, trials_of(study), folder)
+    print(f"recording {study.study} in {folder}: about {campaign.expected_seconds() / 60:.0f} min", flush=True)
+    for _ in campaign.go():
+        pass
+    return study.study
+
+
 def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("study")
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("replay-records"))
+    parser.add_argument("study", nargs="?", help="a study that was recorded so; without it, replay.yaml is")
     asked = parser.parse_args(given)
-    records = [r for r in counted(Store(asked.folder).records(asked.study)) if r.outcome.ok and r.role == "cell"]
+    study = asked.study or record(asked.folder)
+    records = [r for r in counted(Store(asked.folder).records(study)) if r.outcome.ok and r.role == "cell"]
+    if not records:
+        raise SystemExit(f"{asked.folder}: no finished runs of a study '{study}'")
     made, _ = replay(records)
     fixed = sum(record.wall_seconds or 0.0 for record in records)
     adaptive = sum(one.seconds for one in made)

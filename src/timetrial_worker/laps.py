@@ -21,21 +21,38 @@ def median(values):
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2.0
 
 
+class DeviceClock(object):
+    """Marks in the queue of a device's work, and the seconds between two of them. This one keeps no time."""
+
+    def mark(self):
+        return None
+
+    def between(self, first, last):
+        return None
+
+
+NO_CLOCK = DeviceClock()
+
+
 class Stopwatch(object):
     """Times laps of steps and remembers which step comes next, so that the batches go on in turn."""
 
-    def __init__(self, run, sync, clock=clock):
-        self._run, self._sync, self._clock = run, sync, clock
+    def __init__(self, run, sync, clock=clock, device=NO_CLOCK):
+        self._run, self._sync, self._clock, self._device = run, sync, clock, device
         self.step = 0
+        self.device_seconds = None  # of the last lap, where the device itself keeps time
 
     def lap(self, count):
-        run, sync, clock, first = self._run, self._sync, self._clock, self.step
+        run, sync, clock, mark, first = self._run, self._sync, self._clock, self._device.mark, self.step
         sync()
         start = clock()
+        begin = mark()
         run(first, count)
+        end = mark()
         sync()
         seconds = clock() - start
         self.step = first + count
+        self.device_seconds = None if begin is None else self._device.between(begin, end)
         return seconds
 
 
@@ -71,8 +88,17 @@ def steady(watch, plan, count, tell, clock=clock):
     while len(values) < plan.laps or not _enough(values, clock() - start, plan):
         value = watch.lap(count) / count
         values.append(value)
-        tell("lap", seconds=value)
+        if watch.device_seconds is None:
+            tell("lap", seconds=value)
+        else:
+            tell("lap", seconds=value, device_seconds=watch.device_seconds / count)
     return values
+
+
+def repeat(watch, count, laps):
+    """Seconds a step of some more laps; the first, in which a new list of batches is met, is not kept."""
+    watch.lap(count)
+    return [watch.lap(count) / count for _ in range(laps)]
 
 
 def _enough(values, seconds, plan):

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from timetrial_worker import adapters, laps, proof, schedules
+from timetrial_worker import adapters, laps, proof, schedules, tiny
 from timetrial_worker.feed import Feed
 
 BATCHES = 8  # different inputs cycle through the laps, so that nothing can be remembered
@@ -41,7 +41,7 @@ def prove(job, wire):
     with wire.phase("prove"):
         found = proof.collect(adapter, weights, batches)
     np.savez(job["result"], **found)
-    wire.tell("readback", values=adapter.readback())
+    wire.tell("readback", values=tiny.readback(adapter))
 
 
 def measure(job, wire):
@@ -51,15 +51,25 @@ def measure(job, wire):
     with wire.phase("place"):
         batches = [adapter.place(x, y if job["task"] == "train" else None) for x, y in feed.cycle(BATCHES)]
     run = _work(adapter, batches, job["task"])
-    time_laps(laps.Stopwatch(run, adapter.sync), laps.Plan(**job["plan"]), wire)
+    watch = laps.Stopwatch(run, adapter.sync, device=adapter)
+    count = time_laps(watch, laps.Plan(**job["plan"]), wire)
     if job["task"] == "train":
         check_loss(adapter.loss(), "after the laps")
-    wire.tell("readback", values=adapter.readback(), memory=adapter.memory())
+    wire.tell("readback", values=tiny.readback(adapter), memory=adapter.memory())
+    if job.get("repeat") and len(batches) > 1:
+        repeat_one(adapter, batches, count, job, wire)
     if job["accuracy"]:
         train_and_test(adapter, weights, feed, wire)
         with wire.phase("save"):
             saved = adapter.save(os.path.join(job["folder"], "saved"))
         wire.tell("saved", bytes=_size(saved))
+
+
+def repeat_one(adapter, batches, count, job, wire):
+    """Laps that meet one batch again and again: an engine that remembers its input gives itself away."""
+    watch = laps.Stopwatch(_work(adapter, batches[:1] * len(batches), job["task"]), adapter.sync)
+    with wire.phase("repeat"):
+        wire.tell("repeated", seconds=laps.repeat(watch, count, job["repeat"]))
 
 
 def _work(adapter, batches, task):
@@ -70,6 +80,7 @@ def _work(adapter, batches, task):
 
 
 def time_laps(watch, plan, wire):
+    """All laps that count, and what led to them. Returns the steps of a lap."""
     resolution = time.get_clock_info("perf_counter").resolution
     with wire.phase("first_step"):
         watch.lap(1)
@@ -77,20 +88,21 @@ def time_laps(watch, plan, wire):
         warmup = laps.warm_up(watch, plan)
         count = laps.steps_per_lap(watch, plan, resolution)
     wire.tell("warm", values=warmup.values, stable=warmup.stable, steps_per_lap=count)
-    busy, switches = time.process_time(), _switches()
     with wire.phase("steady"):
-        start = time.perf_counter()
+        switches = _switches()
+        start, busy = time.perf_counter(), time.process_time()
         laps.steady(watch, plan, count, wire.tell)
-        wall = time.perf_counter() - start
+        busy, wall = time.process_time() - busy, time.perf_counter() - start
     wire.tell(
         "steady",
-        cpu_seconds=time.process_time() - busy,
+        cpu_seconds=busy,
         wall_seconds=wall,
         threads=_threads(),
         involuntary_switches=_switches() - switches,
         idle_step_seconds=laps.idle_step_seconds(),
         clock_resolution=resolution,
     )
+    return count
 
 
 def train_and_test(adapter, weights, feed, wire):
@@ -101,8 +113,10 @@ def train_and_test(adapter, weights, feed, wire):
         for epoch in range(recipe["epochs"]):
             losses.append(train_epoch(adapter, feed, epoch))
         adapter.sync()
+    with wire.phase("predict"):
+        predicted = predict(adapter, feed)
     with wire.phase("evaluate"):
-        scores = evaluate(adapter, feed)
+        scores = score(predicted, np.asarray(feed.y_test), recipe["loss"])
     wire.tell("trained", losses=losses, epochs=recipe["epochs"], **scores)
 
 
@@ -132,12 +146,12 @@ def check_loss(loss, where):
     return loss
 
 
-def evaluate(adapter, feed):
+def predict(adapter, feed):
+    """The answers to the whole test set, on the host."""
     predicted = []
     for x, real in feed.test():
         predicted.append(adapter.output(adapter.predict(adapter.place(x)))[:real])
-    predicted = np.concatenate(predicted).astype(np.float64)
-    return score(predicted, np.asarray(feed.y_test), feed.recipe["loss"])
+    return np.concatenate(predicted).astype(np.float64)
 
 
 def score(predicted, truth, loss):

@@ -158,6 +158,27 @@ class TwoClocks(Honest):
         return Honest.start(self)
 
 
+class Remembers(Honest):
+    """Gives the last answer again where the input is the same again; nobody sees it but in the time."""
+
+    seen = None
+
+    def predict(self, batch):
+        if batch is self.seen:
+            return self.answer
+        time.sleep(0.002)
+        self.seen, self.answer = batch, Honest.predict(self, batch)
+        return self.answer
+
+
+class Recomputes(Remembers):
+    """As slow as the other, and does its work each time."""
+
+    def predict(self, batch):
+        self.seen = None
+        return Remembers.predict(self, batch)
+
+
 # --- answers that are no times ---------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 from typer.testing import Result
 
 from tests.unit import made_records as made
@@ -75,6 +77,15 @@ def test_a_cell_measured_twice_tells_the_noise_and_is_no_line(make: Make) -> Non
     assert (states(noisy), len(noisy.found.floors)) == (["same"], 1)
     assert noisy.found.floor == pytest.approx(1.02 / 0.98 - 1)
     assert any("Noise floor: 4.1 % (from 1 cell measured" in text for text in comparison_words.notes(noisy))
+
+
+def test_the_floor_of_a_comparison_stands_in_markdown_and_on_the_terminal(make: Make) -> None:
+    slow = [made.record("jax", block, 1.02e-3) for block in range(3)]
+    found = compare(make("noisy", [*slow, *(twin("jax", block, 0.98e-3) for block in range(3))]), make("new", slow))
+    console = Console(width=200, record=True, file=io.StringIO())
+    console.print(comparison_words.terminal(found, []))
+    for text in (comparison_words.markdown(found, []), console.export_text()):
+        assert "Noise floor: 4.1 %" in text
 
 
 def test_a_quiet_session_does_not_lower_the_least_difference(make: Make) -> None:

@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +19,20 @@ from tests.unit.test_laps import PLAN, TICK, Device, constant
 from tests.unit.test_process import Worker
 from tests.unit.test_process import worker as worker  # a fixture
 from tests.unit.test_study import trials
+from timetrial.meters import canary, memory, overhead
 from timetrial.records.digest import digests, peaks
 from timetrial.records.record import Laps, Outcome
 from timetrial.records.store import Store
+from timetrial.report import checks
 from timetrial.report.summary import summarise
-from timetrial.runner import design, executor, profiles
+from timetrial.runner import design, executor, gate, profiles
 from timetrial.runner.surroundings import surroundings
 from timetrial.runner.work import settings_of
 from timetrial.spec.placement import Placement
+from timetrial.spec.recipe import Recipe
 from timetrial.spec.study import Limits, Study
 from timetrial.spec.trial import Settings
+from timetrial.stats import bootstrap, drift, outliers, tails
 from timetrial.stats.equivalence import TOLERANCES, compare
 from timetrial.stats.intervals import interval
 from timetrial.stats.verdicts import LEAST_FLOOR, verdict
@@ -225,7 +229,7 @@ def test_a_lap_waits_for_the_device_and_a_step_before_it_is_not_in_it() -> None:
     assert watch.lap(8) == 8 * TICK
     assert device.syncs == 2 and device.owed == 0
     # And the session gives the adapter's own `sync` to the watch, whatever the engine.
-    assert "Stopwatch(run, adapter.sync)" in inspect.getsource(session.measure)
+    assert "Stopwatch(run, adapter.sync, device=adapter)" in inspect.getsource(session.measure)
 
 
 def test_one_step_is_no_warm_up() -> None:
@@ -300,6 +304,59 @@ def test_the_documented_figures_of_the_method_are_the_codes() -> None:
     assert f"float64: {figures}" in text
     assert f"bfloat16: {TOLERANCES['bfloat16'].forward:.0e}".replace("e-0", "e-") in text
     assert "Tolerances" in text and single.gradient == single.steps
+
+
+def plans(name: str) -> list[Any]:
+    return [getattr(profiles._PLANS[profile], name) for profile in ("quick", "normal", "publish")]
+
+
+def by_profile(values: Mapping[str, Any]) -> list[Any]:
+    return [values[profile] for profile in ("quick", "normal", "publish")]
+
+
+def tolerances(precision: str) -> list[float]:
+    found = TOLERANCES[precision]
+    return [found.forward, found.gradient, found.steps]
+
+
+# Each figure of the method: where the code keeps it, and what it has to be.
+FIGURES: Sequence[tuple[str, Callable[[], Any], Any]] = (
+    ("E1 float32", lambda: tolerances("float32"), [1e-4, 1e-3, 1e-3]),
+    ("E1 bfloat16", lambda: tolerances("bfloat16"), [2e-2] * 3),
+    ("E1 steps", lambda: gate.STEPS, 5),
+    ("E3", lambda: (Settings().tf32, Settings().flush, Recipe().precision), (False, None, "float32")),
+    ("E5", lambda: executor.THREAD_SLACK, 1.1),
+    ("E7", lambda: Settings().allocator, "tuned"),
+    ("R1", lambda: by_profile(profiles._PROCESSES), [3, 5, 10]),
+    ("R2", lambda: plans("laps"), [10] * 3),
+    ("R3", lambda: plans("lap_seconds"), [0.1] * 3),
+    ("R4 window", lambda: plans("window"), [10] * 3),
+    ("R4 tolerance", lambda: plans("tolerance"), [0.05] * 3),
+    ("R4 steps", lambda: plans("warmup_steps"), [3] * 3),
+    ("R4 cap", lambda: plans("warmup_seconds"), [5.0, 30.0, 30.0]),  # who only wants to look waits less
+    ("R6", lambda: design.LEAST, 3),
+    ("R7 canary", lambda: canary.LEAST_DRIFT, 0.02),
+    ("R7 anchor", lambda: drift.LIMIT, 0.02),
+    ("R7 repeats", lambda: by_profile(profiles._REPEATS), [0, 2, 2]),  # `quick` flags and goes on
+    ("R8", lambda: by_profile(profiles._TARGETS), [0.05, 0.01, 0.005]),
+    ("R9 batches", lambda: session.BATCHES, 8),
+    ("R9 gain", lambda: checks.LEAST_GAIN, 0.05),
+    ("R10", lambda: Study.model_fields["cooldown"].default, 0.0),
+    ("S1", lambda: bootstrap.LEAST, 5),
+    ("S1 interval", lambda: inspect.signature(interval).parameters["confidence"].default, 0.95),
+    ("S2", lambda: Study.model_fields["anchor"].default, True),
+    ("S3", lambda: LEAST_FLOOR, 0.01),
+    ("S4", lambda: [tails.LEAST[percent] for percent in (90, 95, 99)], [64, 130, 662]),
+    ("S5", lambda: outliers.WARN, 0.05),
+    ("M2", lambda: memory.INTERVAL, 0.01),
+    ("M6", lambda: overhead.ALLOWED, 0.005),
+)
+
+
+@pytest.mark.parametrize(("rule", "read", "figure"), FIGURES, ids=[rule for rule, _, _ in FIGURES])
+def test_a_figure_of_the_method_is_the_codes(rule: str, read: Callable[[], Any], figure: Any) -> None:
+    """Elsewhere: what was agreed on and what ran were two things."""
+    assert read() == figure
 
 
 # --- figures that are none ---------------------------------------------------------------------------------------------

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from timetrial.runner.profiles import _PLANS, lap_plan, processes, repeats, target
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.study import parse_study
-from timetrial_worker import laps, schedules, session
+from timetrial_worker import adapters, laps, schedules, session
 from timetrial_worker.feed import Feed
 from timetrial_worker.laps import Plan, Stopwatch, median, steady, steps_per_lap, warm_up
 from timetrial_worker.wire import Wire, resident_peak
@@ -74,6 +76,63 @@ def test_a_lap_waits_for_the_device_at_both_edges() -> None:
     assert device.watch().lap(4) == 4 * TICK
     assert device.syncs == 2
     assert device.owed == 0
+
+
+def test_a_device_that_keeps_time_marks_both_ends_of_a_laps_work() -> None:
+    """Its time stands beside the wall time, which begins before the first mark and ends after the last."""
+    device = constant(3 * TICK)
+
+    class OwnClock(laps.DeviceClock):
+        marks = 0
+
+        def mark(self) -> float:
+            OwnClock.marks += 1
+            device.now += TICK  # a mark costs the host something
+            return device.now + device.owed
+
+        def between(self, first: float, last: float) -> float:
+            assert not device.owed  # asked when all is done
+            return last - first - TICK
+
+    told: list[dict[str, Any]] = []
+    watch = Stopwatch(device.run, device.sync, device.clock, OwnClock())
+    steady(watch, PLAN._replace(laps=2, seconds=0.0), 4, lambda event, **fields: told.append(fields), device.clock)
+    assert told == [{"seconds": 3.5 * TICK, "device_seconds": 3 * TICK}] * 2
+    assert OwnClock.marks == 4
+    silent: list[dict[str, Any]] = []
+    steady(device.watch(), PLAN._replace(laps=2, seconds=0.0), 4, lambda event, **f: silent.append(f), device.clock)
+    assert silent == [{"seconds": 3 * TICK}] * 2  # no clock of its own: not measured, and not zero
+
+
+@pytest.mark.parametrize("engine", ["torch", "keras-torch"])
+def test_torch_keeps_time_by_events_on_a_gpu_alone(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    happened: list[str] = []
+
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            happened.append("record")
+
+        def elapsed_time(self, other: Event) -> float:
+            return 12.5  # milliseconds
+
+    fake = SimpleNamespace(cuda=SimpleNamespace(Event=Event))
+    adapter: Any = adapters.load(engine, {})
+    monkeypatch.setattr(sys.modules[type(adapter).__module__], "torch", fake, raising=False)
+    adapter.torch, adapter.target, adapter._gpu = fake, SimpleNamespace(type="cuda"), 0
+    first, last = adapter.mark(), adapter.mark()
+    assert happened == ["record", "record"]
+    assert adapter.between(first, last) == 0.0125
+    adapter.target, adapter._gpu = SimpleNamespace(type="cpu"), None
+    assert adapter.mark() is None
+
+
+def test_some_laps_more_meet_one_input_and_the_first_is_not_kept() -> None:
+    device = Device(lambda step: 9.0 if step < 4 else TICK)
+    assert laps.repeat(device.watch(), 4, 3) == [TICK] * 3
+    assert len(device.seen) == 16
 
 
 @settings(deadline=None)
@@ -482,7 +541,8 @@ def test_the_test_set_is_scored_without_what_filled_it_up(tmp_path: Path) -> Non
     fed = feed(tmp_path, test=7)
     np.save(tmp_path / "y_test.npy", np.array([0, 1, 2, 0, 1, 2, 1], np.int32))  # the last is 0
     fed = Feed({f"{s}_{p}": str(tmp_path / f"{s}_{p}.npy") for s in "xy" for p in ("train", "test")}, fed.recipe, 1)
-    assert session.evaluate(Pupil(iter([])), fed) == {"accuracy": pytest.approx(6 / 7)}
+    predicted = session.predict(Pupil(iter([])), fed)
+    assert session.score(predicted, fed.y_test, fed.recipe["loss"]) == {"accuracy": pytest.approx(6 / 7)}
 
 
 @pytest.mark.parametrize(

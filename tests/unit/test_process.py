@@ -201,6 +201,13 @@ def test_every_end_has_its_word(worker: Worker, body: str, kind: str, reason: st
     assert outcome.exit == exit_
 
 
+def test_the_end_is_a_phase_from_the_last_word_to_the_exit(worker: Worker) -> None:
+    ended = worker("fine(); time.sleep(0.3)")
+    assert ended.teardown_seconds is not None
+    assert 0.3 <= ended.teardown_seconds < ended.wall_seconds
+    assert worker("os._exit(3)").teardown_seconds is None  # nothing was told, so nothing is known of it
+
+
 def test_the_last_lines_of_stderr_are_kept(worker: Worker) -> None:
     outcome = worker(
         r"""

@@ -166,6 +166,39 @@ def test_shortcomings_are_named(folder: Path) -> None:
         assert words in text, words
 
 
+def lapped(*seconds: float, engine: str = "jax", block: int = 0) -> Record:
+    return made.record(engine, block, 1e-3, laps=Laps(seconds=seconds, steps=1, warmup=(), stable=True))
+
+
+@pytest.mark.parametrize(
+    ("count", "carried"), [(63, []), (64, ["p90"]), (130, ["p90", "p95"]), (662, ["p90", "p95", "p99"])]
+)
+def test_the_report_prints_the_tails_that_the_laps_carry(folder: Path, count: int, carried: list[str]) -> None:
+    text = shown([lapped(*[1e-3] * (count - 1), 2e-3)], folder).text
+    assert [name for name in ("p90", "p95", "p99") if f"{name} 1 ms" in text] == carried
+
+
+@pytest.mark.parametrize(("far", "warned"), [(1, False), (2, True)])
+def test_the_report_counts_outliers_and_warns_above_five_percent(folder: Path, far: int, warned: bool) -> None:
+    """Of 30 laps one is 3 %, two are 7 %; either way the median is of all of them."""
+    usual = [1e-3 + 1e-6 * (i % 5) for i in range(30 - far)]
+    text = shown([lapped(*usual, *[9e-3] * far)], folder).text
+    assert ("7 % of its laps lie far from the others of their process; all of them count" in text) is warned
+
+
+def test_the_report_prints_the_second_opinion_where_it_differs(folder: Path) -> None:
+    """Five processes of two kinds: resampled, their interval is another. With four there is no second opinion."""
+    values = [1e-3, 1e-3, 1.001e-3, 1.001e-3, 1.2e-3]
+    of_two_kinds = [made.record("jax", i, value) for i, value in enumerate(values)]
+    alike = [made.record("torch", i, 1e-3 * (1 + 0.001 * i)) for i in range(5)]
+    assert [row.resampled for row in summarise([*of_two_kinds, *alike])[0].rows] == [True, False]
+    text = shown([*of_two_kinds, *alike], folder).text
+    assert "jax (made/cnn, train, batch 32, cpu:2, synthetic): resampling its processes gives another interval" in text
+    assert "torch (made/cnn, train, batch 32, cpu:2, synthetic): resampling" not in text
+    few = [made.record("jax", i, value) for i, value in enumerate(values[1:])]
+    assert summarise(few)[0].rows[0].resampled is None
+
+
 def test_a_study_without_shortcomings_has_none() -> None:
     records = [
         r for engine in ("jax", "torch") for r in made.runs(engine, 1e-3, cell={"dataset": "fashion-mnist-6000"})

@@ -36,6 +36,7 @@ from timetrial_worker.laps import Stopwatch, steady
 ENGINES = ("torch", "tensorflow", "jax", "keras-torch", "keras-tensorflow", "keras-jax")
 OTHER: dict[str, Any] = {
     "loop": "fit", "compile": "none", "allocator": "as-shipped", "tf32": True, "deterministic": True,
+    "flush": True,
 }  # fmt: skip
 
 

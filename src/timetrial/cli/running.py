@@ -53,13 +53,14 @@ def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bo
     from timetrial.records.store import Store
     from timetrial.report.ceiling import ceilings
     from timetrial.report.energy import why_not
+    from timetrial.report.notes import remarks, shortcomings
     from timetrial.report.scaling import workloads
     from timetrial.report.summary import summarise
 
     groups = summarise(found, ceilings(Store(records), study.study))
     if as_json:
         answer = {"study": study.study, "records": str(records / study.study), "groups": groups}
-        print_json({**answer, "scaling": workloads(groups)})
+        print_json({**answer, "scaling": workloads(groups), "shortcomings": shortcomings(groups, found, ())})
     else:
         from timetrial.report.terminal import group_table, scaling_table
 
@@ -71,6 +72,8 @@ def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bo
             out.print()
             out.print(without, markup=False, highlight=False)
         out.print()
+        for text in remarks(groups, found):
+            out.print(text, style="yellow", markup=False)
         out.print(f"Records: {records / study.study}")
     if report is not None:
         from timetrial.report.html import write_page

@@ -41,6 +41,8 @@ class Laps(_Model):
     steps: int
     warmup: tuple[float, ...]
     stable: bool
+    repeated: tuple[float, ...] = ()  # of some laps after them, that met one input again and again
+    device: tuple[float, ...] = ()  # the same laps by the device's own clock, where it has one
 
 
 class Effort(_Model):
@@ -85,6 +87,7 @@ class Record(_Model):
     study: str
     block: int
     role: Role = "cell"
+    cooldown: float = 0.0  # seconds that the machine was left alone before the run
     session: str = ""  # of one start of a study; its canary and its limits lie beside the records
     attempt: int = 0  # of those made because the machine was not steady; the last one counts
     flags: tuple[str, ...] = ()  # why the machine was not steady

@@ -198,7 +198,7 @@ def _figures(group: Group, phases: PhaseTable, look: Mapping[str, Look], number:
             "Time to get going",
             charts.start_chart(group, starts),
             "Medians over the processes. The warm-up includes finding the length of a lap.",
-            (),
+            tuple(_afterwards(row.engine, phases.later(group, row)) for row in measured if phases.later(group, row)),
         ),
         (
             "Time against number of steps",
@@ -218,6 +218,11 @@ def _figures(group: Group, phases: PhaseTable, look: Mapping[str, Look], number:
         for i, (title, spec, caption, said) in enumerate(drawn, 1)
         if spec is not None
     )
+
+
+def _afterwards(engine: str, later: Mapping[str, float]) -> str:
+    parts = (f"{phase} {words.duration(seconds)}" for phase, seconds in later.items())
+    return f"{engine}, after the laps: {', '.join(parts)}."
 
 
 def _facts(study: str, records: Sequence[Record]) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 from timetrial.records.choice import counted, floor_of
 from timetrial.records.record import Record
 from timetrial.records.store import Unreadable
-from timetrial.report import energy, words
+from timetrial.report import checks, energy, words
 from timetrial.report.summary import Group
 from timetrial.stats.outliers import WARN
 
@@ -33,6 +33,7 @@ def method(records: Sequence[Record]) -> Pairs:
          "floor around equal; anything else is undecided. The claims of a table share an error of 5 % (Holm)."),
         *energy.method(records),
         ("The machine meanwhile", _machine(records)),
+        *checks.method(records),
         *[("Harness", text) for text in [" ".join(_harness(records))] if text],
     ]  # fmt: skip
 
@@ -231,10 +232,21 @@ def shortcomings(groups: Sequence[Group], records: Sequence[Record], unreadable:
         *_flagged(groups),
         *_scattered(groups),
         *energy.shortcomings(records),
+        *checks.shortcomings(records),
         *_mixed(records),
         *_stand_ins(records),
         *[f"{item.path}: left out, {item.reason}." for item in unreadable],
     ]
+
+
+def remarks(groups: Sequence[Group], records: Sequence[Record]) -> list[str]:
+    """Of these, what was odd while it was measured, in short: that is said on the terminal too."""
+    rows = [row for group in groups for row in group.rows if row.step]
+    flagged, scattered = sum(row.flagged for row in rows), sum(row.severe > WARN for row in rows)
+    found = [f"The machine was not steady during {_count(flagged, 'run')} of those that count."] if flagged else []
+    if scattered:
+        found.append(f"Laps far from the others of their process: in {_count(scattered, 'cell')} of {len(rows)}.")
+    return [*found, *checks.shortcomings(records)]
 
 
 def _unmeasured(groups: Sequence[Group]) -> Iterator[str]:

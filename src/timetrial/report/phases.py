@@ -13,6 +13,8 @@ from timetrial.stats.intervals import process_value
 
 # As they are written in a record and as people read them, in the order in which they happen.
 PHASES = (("import", "import"), ("build", "build"), ("first_step", "first step"), ("warmup", "warm-up"))
+# And those that come after the laps: the training from the start, where it was asked for, and the end.
+LATER = ("train", "predict", "evaluate", "save", "teardown")
 
 Phases = dict[str, float]
 
@@ -30,8 +32,14 @@ class PhaseTable:
 
     def of(self, group: Group, row: Row) -> Phases:
         """Phases that were not measured are left out."""
+        return self._of(group, row, [phase for phase, _ in PHASES])
+
+    def later(self, group: Group, row: Row) -> Phases:
+        return self._of(group, row, LATER)
+
+    def _of(self, group: Group, row: Row, phases: Iterable[str]) -> Phases:
         values = self._values.get(_name(row.cell, str(group.cell.get("machine", ""))), {})
-        return {phase: process_value(values[phase]) for phase, _ in PHASES if phase in values}
+        return {phase: process_value(values[phase]) for phase in phases if phase in values}
 
 
 def _name(cell: dict[str, Any], machine: str) -> str:

@@ -24,7 +24,7 @@ from timetrial.stats.verdicts import Verdict, holm
 
 GROUP_KEYS = (
     "model", "variant", "dataset", "batch", "task", "placement", "precision", "seed", "compile", "allocator",
-    "tf32", "deterministic", "profile",
+    "tf32", "deterministic", "flush", "profile",
 )  # fmt: skip
 
 
@@ -50,6 +50,7 @@ class Row:
     laps: Tails | None = None  # of all its laps: what a look at one of them may find
     severe: float = 0.0  # share of laps that lie far out of their process; they count like all others
     resampled: bool | None = None  # whether a bootstrap agrees with the interval; None: too few processes for one
+    device: float | None = None  # seconds a step by the device's own clock, where it has one
     limit: float | None = None  # percent of what the machine can do
     energy: Spent | None = None
     edp: Product | None = None  # against the fastest that has one
@@ -127,6 +128,7 @@ def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
         laps=tails([seconds for run in good if run.laps for seconds in run.laps.seconds]) if good else None,
         severe=_severe(good),
         resampled=_resampled(times),
+        device=_middle([process_value(run.laps.device) if run.laps and run.laps.device else None for run in good]),
         limit=percent(good, step.value, known) if step and bad is None else None,
         energy=spent(run for run in all_runs if run.role == "energy"),
         flagged=sum(bool(run.flags) for run in good),

@@ -99,7 +99,8 @@ def _cells(row: Row, methods: Sequence[str]) -> tuple[Cell, ...]:
 
 def _laps(row: Row) -> tuple[str, ...]:
     found = words.tails(row.laps)
-    return (f"laps: {found}",) if found else ()
+    device = () if row.device is None else (f"device: {words.duration(row.device)}",)
+    return (*device, f"laps: {found}") if found else device
 
 
 def _number(text: str, value: float | None) -> Cell:

@@ -27,13 +27,20 @@ from timetrial.spec.trial import Trial
 from timetrial.stats.intervals import process_value
 
 Clock = Callable[[], float]
+Sleep = Callable[[float], None]
 
 
 class Campaign:
     """One study on this machine. `go` runs what is left and yields each record as it is written."""
 
     def __init__(
-        self, study: Study, trials: Sequence[Trial], folder: Path, fresh: bool = False, clock: Clock = time.monotonic
+        self,
+        study: Study,
+        trials: Sequence[Trial],
+        folder: Path,
+        fresh: bool = False,
+        clock: Clock = time.monotonic,
+        sleep: Sleep = time.sleep,
     ) -> None:
         self.study, self.folder = study, folder.absolute()  # a run works in a folder of its own
         self.store = Store(self.folder)
@@ -44,7 +51,7 @@ class Campaign:
         self.done: dict[str, Record] = {}
         self.left_out: set[str] = set()  # trials for which the budget was too short
         self._taken = 0
-        self._clock, self._started = clock, clock()
+        self._clock, self._started, self._sleep = clock, clock(), sleep
         self._executor = Executor(study, self.folder, self.machine, self.fingerprint)
         self._trials = {trial.id: trial for trial in trials}
         self._cells = [Member(trial.id, _group(trial)) for trial in trials]
@@ -52,10 +59,11 @@ class Campaign:
         for record in [] if fresh else self.store.records(study.study):
             if record.trial in self._trials and self._counts(record):
                 self._note(record)
+        self._warm = False
 
     def go(self, listen: Listener = lambda notice: None) -> Iterator[Record]:
         self.store.keep_machine(self.fingerprint, asdict(self.machine))
-        with Session(self.store, self.study.study, self.fingerprint) as session:
+        with Session(self.store, self.study.study, self.fingerprint, cooldown=self.study.cooldown) as session:
             if "limits" in measures(self.study) and self.todo:
                 session.limits = self._executor.limits()
             session.energy = self.without_energy or None
@@ -174,6 +182,7 @@ class Campaign:
         """Once, and again where the machine itself was not steady meanwhile."""
         for again in range(1 + repeats(self.study)):
             asked = asked.again() if again else asked
+            self._cool_down()
             listen(Notice("begin", asked))
             record = self._pruned(asked, session) or self._executor.carry_out(asked, session, self.floor, listen)
             self.store.write(record)
@@ -183,6 +192,11 @@ class Campaign:
             if not record.flags:
                 return
 
+    def _cool_down(self) -> None:
+        """Asleep, so that nothing else keeps the machine warm."""
+        if self._warm and self.study.cooldown:
+            self._sleep(self.study.cooldown)
+
     def _pruned(self, asked: Step, session: Session) -> Record | None:
         failed = ((self._trials[trial], outcome) for trial, outcome in self._failed.items())
         smaller = smaller_that_failed(asked.trial, failed)
@@ -190,6 +204,7 @@ class Campaign:
 
     def _note(self, record: Record) -> None:
         self.done[record.run] = record
+        self._warm = record.wall_seconds is not None
         if record.outcome.ok and record.role != "energy":  # whose laps last as long as its counters need
             self.forecast.learn(self._trials[record.trial], record)
         elif not record.outcome.ok and record.role in TIMED:

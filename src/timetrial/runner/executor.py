@@ -39,6 +39,7 @@ INCLUDES = {
 }
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 Beside = Peak | Readings | None  # what was measured beside a run, by another process
+REPEATED_LAPS = 3  # once a cell: whether an engine remembers its input does not change from run to run
 THREAD_SLACK = 1.1  # more CPU time than this over the given threads, and the cell is invalid
 
 
@@ -130,6 +131,7 @@ class Executor:
             "data": {name: str(getattr(prepared, name)) for name in ARRAYS},
             "plan": self._plan(step),
             "accuracy": self.study.accuracy and trial.task == "train" and (step.block, step.role) == (0, "cell"),
+            "repeat": REPEATED_LAPS if (step.block, step.role) == (0, "cell") else 0,
             "cores": cores_for(trial.placement.threads, self.machine),
             "folder": str(folder),
         }
@@ -181,10 +183,11 @@ class Executor:
             block=step.block,
             role=step.role,
             session=session.name,
+            cooldown=session.cooldown,
             attempt=step.attempt,
             cell={**describe_cell(trial), "version": located.version, "profile": self.study.profile},
             outcome=finished.outcome,
-            phases={event["phase"]: event["seconds"] for event in finished.all("end")},
+            phases=_phases(finished),
             laps=_laps(finished),
             effort=effort,
             training=_training(finished),
@@ -246,11 +249,23 @@ def threads_kept(finished: Finished, trial: Trial) -> Outcome:
 
 
 def _laps(finished: Finished) -> Laps | None:
-    warm = finished.last("warm")
-    seconds = tuple(event["seconds"] for event in finished.all("lap"))
-    if warm is None or not seconds:
+    warm, told = finished.last("warm"), finished.all("lap")
+    if warm is None or not told:
         return None
-    return Laps(seconds=seconds, steps=warm["steps_per_lap"], warmup=tuple(warm["values"]), stable=warm["stable"])
+    return Laps(
+        seconds=tuple(event["seconds"] for event in told),
+        steps=warm["steps_per_lap"],
+        warmup=tuple(warm["values"]),
+        stable=warm["stable"],
+        repeated=tuple((finished.last("repeated") or {}).get("seconds", ())),
+        device=tuple(event["device_seconds"] for event in told if "device_seconds" in event),
+    )
+
+
+def _phases(finished: Finished) -> dict[str, float]:
+    """As the worker timed them; its end, when it gives back all that it held, can only be seen from outside."""
+    told = {str(event["phase"]): float(event["seconds"]) for event in finished.all("end")}
+    return told if finished.teardown_seconds is None else {**told, "teardown": finished.teardown_seconds}
 
 
 def _effort(finished: Finished) -> Effort | None:

@@ -42,21 +42,21 @@ class Forecast:
         steady = record.phases.get("steady")
         if record.wall_seconds is None or steady is None or record.laps is None:
             return
-        trained = sum(record.phases.get(name, 0.0) for name in ("train", "evaluate", "save"))
+        trained = sum(record.phases.get(name, 0.0) for name in ("train", "predict", "evaluate", "save"))
         self._walls.setdefault(trial.id, []).append(record.wall_seconds - trained)
         self._starts.setdefault(trial.engine, []).append(record.wall_seconds - steady - trained)
         self._rates.setdefault(_where(trial), []).append(work(trial) / median(record.laps.seconds))
 
     def seconds(self, trial: Trial) -> float:
         if known := self._walls.get(trial.id):
-            return median(known)
+            return median(known) + self.study.cooldown
         start = _nearest(self._starts, trial.engine) or START_SECONDS
         rate = _nearest(self._rates, _where(trial)) or RATE * trial.placement.threads
         step = work(trial) / rate
         plan = lap_plan(self.study, trial)
         warmup = min((plan["warmup_steps"] + 2 * plan["window"]) * step, plan["warmup_seconds"])
         steady = plan["least_seconds"] if plan["precision"] else plan["seconds"]
-        return float(start + warmup + max(steady, plan["laps"] * max(plan["lap_seconds"], step)))
+        return float(self.study.cooldown + start + warmup + max(steady, plan["laps"] * max(plan["lap_seconds"], step)))
 
 
 def _where(trial: Trial) -> str:

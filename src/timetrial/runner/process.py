@@ -43,6 +43,7 @@ class Finished:
     events: list[Event] = field(default_factory=list)
     wall_seconds: float = 0.0
     parent_cpu_seconds: float = 0.0
+    teardown_seconds: float | None = None  # from the worker's last word to its end
 
     def last(self, kind: str) -> Event | None:
         return next((event for event in reversed(self.events) if event["event"] == kind), None)
@@ -80,15 +81,22 @@ def run(
         return Finished(Outcome(kind="missing", reason=f"{interpreter}: {error.strerror}", remedy=remedy))
     os.close(writer)
     begun(worker.pid)
-    patience = 0.0  # for a worker that is stopped, by a limit or by Ctrl-C
+    patience, heard, gone = 0.0, start, start  # patience for a worker that is stopped, by a limit or by Ctrl-C: none
+
+    def hear(event: Event) -> None:
+        nonlocal heard
+        heard = time.monotonic()
+        listen(event)
+
     try:
-        events, stopped = _follow(worker, reader, bounds, start, listen)
-        patience = 0.0 if stopped else LEAVE_SECONDS
+        events, stopped = _follow(worker, reader, bounds, start, hear)
+        patience, gone = 0.0 if stopped else LEAVE_SECONDS, time.monotonic()
     finally:
         os.close(reader)
         left = _end(worker, patience, mark)
     outcome = stopped or _judge(worker.returncode if left else None, events, folder / "stderr")
-    return Finished(outcome, events, time.monotonic() - start, time.process_time() - busy)
+    teardown = gone - heard if outcome.ok else None
+    return Finished(outcome, events, time.monotonic() - start, time.process_time() - busy, teardown)
 
 
 def _follow(

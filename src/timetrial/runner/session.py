@@ -47,7 +47,9 @@ class Look:
 class Session:
     """`with session.look(cores, floor) as seen:` around a run; `seen` is complete when the block has ended."""
 
-    def __init__(self, store: Store, study: str, machine: str, canary: Canary | None = None) -> None:
+    def __init__(
+        self, store: Store, study: str, machine: str, canary: Canary | None = None, cooldown: float = 0.0
+    ) -> None:
         self.started = datetime.now(UTC)
         self.name = f"{self.started:%Y%m%dT%H%M%S}-{os.getpid()}"
         self._store, self._study, self._machine = store, study, machine
@@ -55,6 +57,7 @@ class Session:
         self._rest: dict[tuple[int, ...], list[Reading]] = {}
         self._readings: list[Reading] = []
         self._flagged = 0
+        self.cooldown = cooldown
         self.limits: MachineLimits | None = None
         self.energy: str | None = None  # why it is not measured, where it was asked for
 
@@ -111,6 +114,7 @@ class Session:
             "at_rest": [reading.as_record() for rest in self._rest.values() for reading in rest],
             "flagged": self._flagged,
             "energy": self.energy,
+            "cooldown": self.cooldown,
             "limits": asdict(self.limits) if self.limits else None,
         }
 

@@ -18,7 +18,7 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
-from annotated_types import Gt, Interval, Len
+from annotated_types import Ge, Gt, Interval, Len
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from timetrial.spec.network import Network
@@ -41,7 +41,9 @@ def _quantity(units: Mapping[str, int]) -> BeforeValidator:
 
 
 # `90`, `20m`, `1.5h`; `500M`, `8G`.
-Seconds = Annotated[float, Gt(0), _quantity({"": 1, "s": 1, "m": 60, "min": 60, "h": 3600})]
+_TIMES = _quantity({"": 1, "s": 1, "m": 60, "min": 60, "h": 3600})
+Seconds = Annotated[float, Gt(0), _TIMES]
+Pause = Annotated[float, Ge(0), _TIMES]
 Bytes = Annotated[
     float, Gt(0), _quantity({"": 1, **{p + b: 2**n for p, n in (("K", 10), ("M", 20), ("G", 30)) for b in ("", "B")}})
 ]
@@ -106,6 +108,7 @@ class Study(_Model):
     repeat: Positive | None = None  # processes per cell, exactly; the profile decides unless given
     stopping: Literal["adaptive", "fixed"] = "adaptive"  # leave off early what is known well enough, or not
     budget: Seconds | None = None  # of the whole study; the cheapest answers first where it is too short for all
+    cooldown: Pause = 0.0  # before each run but the first, so that the machine has cooled down
     anchor: bool = True  # one cell under a second name, so that the study knows its own noise
     measure: tuple[Measure, ...] = ()  # the profile's unless given; each in runs of its own
     energy: EnergyFrom = EnergyFrom()

@@ -26,6 +26,7 @@ class Settings(BaseModel):
     allocator: Literal["tuned", "as-shipped"] = "tuned"
     tf32: bool = False
     deterministic: bool = False
+    flush: bool | None = None  # numbers below the normal range taken for zero; None: as the engine comes
 
 
 class Trial(BaseModel):
@@ -76,4 +77,5 @@ class Trial(BaseModel):
 
 @lru_cache(maxsize=4096)
 def _text(part: BaseModel) -> str:
-    return json.dumps(part.model_dump(mode="json"), sort_keys=True)
+    # A setting that is left as the engine has it is no part of the id: one that is new changes none of the old ids.
+    return json.dumps(part.model_dump(mode="json", exclude_none=isinstance(part, Settings)), sort_keys=True)

@@ -21,7 +21,8 @@ everything that crosses this interface as an array is in the canonical form:
     attention           query_kernel … output_kernel (C, C), heads side by side in the columns of q, k, v
 
 `settings` is a dict: device ("cpu", "cuda:0"), threads (int or None), seed (int), precision ("float32", "float64",
-"bfloat16"), loop ("step" or "fit"), compile ("default" or a word the adapter knows), deterministic (bool), tf32 (bool).
+"bfloat16"), loop ("step" or "fit"), compile ("default" or a word the adapter knows), deterministic (bool), tf32 (bool),
+flush (whether numbers below the normal range are taken for zero; None: as the engine comes).
 
 Traits name where a framework's built-in differs from the language by definition, so that the reference can follow it
 and the report can say it: {"bn_variance": "unbiased"} (moving variance with N - 1),
@@ -118,6 +119,21 @@ class Adapter(object):
     def memory(self):
         """Allocator figures in bytes where the framework keeps them: {"live_peak": …, "reserved_peak": …}."""
         return OrderedDict()
+
+    def halved(self, values):
+        """A float32 array times one half, computed on the device as a step computes; None where that cannot be asked.
+        What becomes of numbers below the normal range is tried with it."""
+        return None
+
+    # --- the device's own clock, where it has one -------------------------------------------------------------------
+
+    def mark(self):
+        """A mark in the device's queue of work, or None where the device keeps no time of its own."""
+        return None
+
+    def between(self, first, last):
+        """Seconds of the device from one mark to another; called after `sync`."""
+        raise NotImplementedError
 
     def multiplier(self, dtype, size):
         """A function of a count: so many products of two square matrices, all of them done when it returns. What the

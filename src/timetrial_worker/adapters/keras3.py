@@ -208,6 +208,10 @@ class Keras3(Adapter):
         found.update(self._read_backend())
         return found
 
+    def halved(self, values):
+        ops = self.keras.ops
+        return ops.convert_to_numpy(ops.multiply(ops.convert_to_tensor(values, "float32"), 0.5))
+
     def save(self, path):
         path = path if path.endswith(".weights.h5") else path + ".weights.h5"
         self._model.save_weights(path)
@@ -243,6 +247,8 @@ class KerasTorch(Keras3):
         import torch
 
         self.torch = torch
+        if self.settings.get("flush") is not None:  # before there are threads
+            torch.set_flush_denormal(self.settings["flush"])
         if self._gpu is not None:
             self._pick(range(torch.cuda.device_count()))
             torch.cuda.set_device(self._gpu)
@@ -267,6 +273,16 @@ class KerasTorch(Keras3):
     def sync(self):
         if self._gpu is not None:
             self.torch.cuda.synchronize(self._gpu)
+
+    def mark(self):
+        if self._gpu is None:
+            return None
+        event = self.torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, first, last):
+        return first.elapsed_time(last) / 1000
 
     def _differentiate(self, function, values):
         values = [value.detach().requires_grad_() for value in values]

@@ -154,6 +154,9 @@ class Reference(Adapter):
             deterministic=True,
         )
 
+    def halved(self, values):
+        return values * np.float32(0.5)
+
     def multiplier(self, dtype, size):
         if dtype not in ("float32", "float64"):
             raise Unsupported("NumPy has no {}".format(dtype))

@@ -238,6 +238,10 @@ class TensorFlow(Adapter):
             return OrderedDict()
         return OrderedDict([("live_peak", self.tf.config.experimental.get_memory_info("GPU:0")["peak"])])
 
+    def halved(self, values):
+        with self.tf.device(self.place_name):
+            return (self.tf.constant(values) * 0.5).numpy()
+
     def multiplier(self, dtype, size):
         tf = self.tf
         with tf.device(self.place_name):

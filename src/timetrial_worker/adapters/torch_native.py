@@ -31,6 +31,8 @@ class Torch(Adapter):
         if self.settings.get("deterministic"):
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # read once, when the device starts
         _import()
+        if self.settings.get("flush") is not None:  # before there are threads: each takes it over from its maker
+            torch.set_flush_denormal(self.settings["flush"])
         self._set_threads()
         self._set_precision()
         self.target = self._find_device()
@@ -254,6 +256,19 @@ class Torch(Adapter):
             return OrderedDict()
         live, reserved = torch.cuda.max_memory_allocated(self.target), torch.cuda.max_memory_reserved(self.target)
         return OrderedDict([("live_peak", live), ("reserved_peak", reserved)])
+
+    def halved(self, values):
+        return torch.from_numpy(values).to(self.target).mul(0.5).cpu().numpy()
+
+    def mark(self):
+        if self.target.type != "cuda":
+            return None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def between(self, first, last):
+        return first.elapsed_time(last) / 1000
 
     def multiplier(self, dtype, size):
         a, b, c = (torch.full((size, size), 1.0 / size, dtype=getattr(torch, dtype), device=self.target) for _ in "abc")
