@@ -53,9 +53,10 @@ elif words[0] == "-c":
     exec(os.environ.get("FAKE_CRASH", ""))
     with open(os.path.join(here, "installed.json")) as stream:
         versions = json.load(stream)
+    python = ".".join(map(str, json.loads(os.environ.get("FAKE_VERSION", "[3, 11, 7]"))))
     gradient = json.loads(os.environ.get("FAKE_GRADIENT", "[[20, 28], [28, 40]]"))
     print("a framework's noise")
-    print("TIMETRIAL-CHECK " + json.dumps({"gradient": gradient, "versions": versions, "python": "3.11.7"}))
+    print("TIMETRIAL-CHECK " + json.dumps({"gradient": gradient, "versions": versions, "python": python}))
 """
 
 

@@ -19,7 +19,7 @@ from timetrial.engines import marker
 from timetrial.engines.home import engines_home
 from timetrial.engines.interpreters import NoPython, resolve
 from timetrial.engines.lock import locked
-from timetrial.engines.making import LOG, REQUIREMENTS, EnvironmentFailed, Making, Say
+from timetrial.engines.making import LOG, REQUIREMENTS, TOOLS, EnvironmentFailed, Making, Say
 from timetrial.engines.pins import Recipe, served, serves
 from timetrial.engines.pythons import search
 from timetrial.engines.target import NoEnvironment, Target, target
@@ -172,7 +172,7 @@ def _existing(folder: Path) -> Path:
 def _strip(folder: Path) -> None:
     """Leave of a failed environment only what tells why: its log and what was asked for."""
     for child in folder.iterdir():
-        if child.name not in (LOG, REQUIREMENTS):
+        if child.name not in (LOG, TOOLS, REQUIREMENTS):
             _remove_tree(child)
 
 

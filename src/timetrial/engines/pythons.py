@@ -11,6 +11,8 @@ from timetrial.engines.interpreters import NoPython, Range, resolve
 
 _SYSTEM = ("/usr/bin", "/usr/local/bin", "/opt/python*/bin", "/opt/local/bin")
 _CONDAS = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", ".conda")
+_ROOTS = ("/opt/conda", "/opt/miniconda3")
+_LAST = {"3.6": "3.6.15"}  # the last release, where pyenv is to be told the whole version
 
 
 def search(wanted: Range, purpose: str) -> tuple[Path, str]:
@@ -26,10 +28,10 @@ def search(wanted: Range, purpose: str) -> tuple[Path, str]:
         f"python{wanted.word} on PATH and in {', '.join(_SYSTEM)}"
     )
     unfit = f" ({', '.join(refused)} {'is' if len(refused) == 1 else 'are'} there, but unfit)" if refused else ""
+    word, last = wanted.word, _LAST.get(wanted.word, wanted.word)
     raise NoPython(
-        f"{purpose} needs CPython {wanted.word}, and there is none in {looked}{unfit}; get one with "
-        f"`pyenv install {wanted.word}` or `conda create -n python{wanted.word} python={wanted.word}` "
-        "(uv has none so old), or give the path of an interpreter with --python"
+        f"{purpose} needs CPython {word}, and there is none in {looked}{unfit}; get one with `pyenv install {last}` or "
+        f"`conda create -n python{word} python={word}` (uv has none so old), or name an interpreter with --python"
     )
 
 
@@ -72,7 +74,7 @@ def _uv() -> Path:
 
 def _condas() -> list[Path]:
     """Where conda itself may be."""
-    roots = [Path.home() / name for name in _CONDAS] + [Path("/opt/conda"), Path("/opt/miniconda3")]
+    roots = [Path.home() / name for name in _CONDAS] + [Path(name) for name in _ROOTS]
     command = os.environ.get("CONDA_EXE")
     return ([Path(command).parent.parent] if command else []) + roots
 

@@ -244,12 +244,10 @@ def parse(name: str) -> Asked:
     package, _, version = label.rpartition("-")
     if not VERSION.fullmatch(version) or package not in ("", *_packages(engine)):
         raise UnknownEngine(f"'{label}' in '{name}' is no version; write the engine as {word}@1.2.3 or {word}")
-    asked = (
-        Asked(engine, version, package if package != engine.needs[0] else None) if package else Asked(engine, version)
-    )
-    if engine.major and asked.other is None and version.split(".")[0] != engine.major:
+    other = package if package and package != engine.needs[0] else None
+    if engine.major and other is None and version.split(".")[0] != engine.major:
         raise UnknownEngine(f"{word} is {engine.needs[0]} {engine.major}; '{version}' in '{name}' is not of it")
-    return asked
+    return Asked(engine, version, other)
 
 
 def advice(word: str, known: Iterable[str]) -> str:
