@@ -331,8 +331,9 @@ def test_without_a_compiler_theano_is_refused_and_never_slow(
     found = locate.locate("theano")
     assert found.kind == "missing" and "no C++ compiler" in str(found.problem)
     assert found.remedy == "install g++ (Debian: apt-get install g++), then timetrial engines add theano"
-    with pytest.raises(EnvironmentFailed, match="install g"):
-        environments.add("theano", quiet, python=python)
+    for name in ("theano", "theano@1.0.5"):
+        with pytest.raises(EnvironmentFailed, match="install g"):
+            environments.add(name, quiet, python=python)
     assert doctor.check(locate.locate("tensorflow1")).ok
 
     monkeypatch.delenv("FAKE_CRASH")
@@ -363,6 +364,18 @@ def test_a_version_lives_beside_and_tries_its_own_engines(data: Path, python: Pa
     assert (backend.name, backend.version, backend.kind) == ("keras2-theano@theano-0.9.0", "2.3.1", "environment")
     assert locate.locate("keras2-theano@theano-0.8.2").kind == "missing"
     assert [found.name for found in locate.installed()][-2:] == list(made.serves)
+
+
+def test_a_version_that_does_not_suit_another_engine_is_no_fault(
+    data: Path, python: Path, system: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_CRASH", "\nif 'KERAS_BACKEND' in os.environ:\n    raise AttributeError('get_graph')")
+    made = environments.add("tensorflow1@1.12.0", quiet, python=python)
+    assert made.serves == ("tensorflow1@1.12.0",)
+    ((problem, remedy),) = made.broken.values()
+    assert "AttributeError: get_graph" in problem and "another version" in remedy
+    assert [found.name for found in locate.installed() if "@" in found.name] == ["tensorflow1@1.12.0"]
+    assert "get_graph" in str(locate.locate("keras2-tensorflow@tensorflow-1.12.0").problem)
 
 
 def test_moved_lost_and_older(data: Path, python: Path, system: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,8 +112,8 @@ def _target(name: str) -> Target:
 
 def _serving(wanted: Target, made: Environment) -> Environment:
     """The environment, unless the engine that was asked for is one that it cannot serve."""
-    if wanted.asked is not None and wanted.asked.name in made.broken:
-        problem, remedy = made.broken[wanted.asked.name]
+    asked = wanted.asked.engine.name if wanted.asked else ""
+    for problem, remedy in (why for name, why in made.broken.items() if name.partition("@")[0] == asked):
         others = f"; the environment serves {', '.join(made.serves)}" if made.serves else ""
         raise EnvironmentFailed(f"{problem}; {remedy} (log: {made.folder / LOG}){others}", made.folder / LOG)
     return made
@@ -157,7 +157,9 @@ def _say_kept(there: marker.Condition, meant: Target, wanted_python: str | None,
 
 def _say_size(plan: Recipe, folder: Path, say: Say) -> None:
     size, free = plan.family.megabytes, shutil.disk_usage(_existing(folder)).free // 2**20
-    say(f"{plan.folder}: takes about {size} MB on disk; {free} MB are free")
+    # A version leaves the other frameworks of such a family out.
+    about = "about" if plan.pinned or plan.family.main else "at most about"
+    say(f"{plan.folder}: takes {about} {size} MB on disk; {free} MB are free")
     if plan.family.brings_cuda and platform.system() == "Linux" and not Path("/dev/nvidia0").exists():
         say(
             f"{plan.folder}: this machine has no GPU, yet the index's wheel brings the CUDA libraries, gigabytes more; "

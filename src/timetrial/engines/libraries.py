@@ -30,7 +30,8 @@ def link(libraries: Mapping[str, str], folder: Path) -> bool:
 def find(name: str) -> Path | None:
     """A shared library by its file name: where the loader's cache has it, or in the usual folders."""
     folders = (*os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep), *_USUAL, _OPEN_MPI)
-    named = (Path(folder) / name for folder in folders if folder)
+    # Not an environment's own links: one would then lead to another.
+    named = (Path(folder) / name for folder in folders if folder and not folder.endswith(LINKS))
     return _cached(name) or next((path for path in named if path.is_file()), None)
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from timetrial.engines import marker
 from timetrial.engines.home import engines_home
-from timetrial.engines.pins import recipe, serves
+from timetrial.engines.pins import recipe, served
 from timetrial.engines.registry import ALIASES, ENGINES, FAMILIES, Asked, Engine, parse, same_version
 
 Kind = Literal["environment", "beside", "missing"]
@@ -64,9 +64,15 @@ def installed() -> tuple[Located, ...]:
     """Every engine there is, then the environments of particular versions found in the data folder."""
     names = list(ENGINES)
     if engines_home().is_dir():
-        folders = sorted(path.name for path in engines_home().iterdir() if path.is_dir() and "@" in path.name)
-        names += [name for folder in folders for name in serves(folder)]
+        folders = sorted(path for path in engines_home().iterdir() if path.is_dir() and "@" in path.name)
+        names += [asked.name for folder in folders for asked in served(folder.name) if _counts(asked, folder)]
     return tuple(locate(name) for name in names)
+
+
+def _counts(asked: Asked, folder: Path) -> bool:
+    """A version is made for one engine; that it does not suit another one of the family is no news."""
+    made = marker.read(folder)
+    return made is None or asked.engine.name not in made.broken or asked.engine.name == made.engine
 
 
 def _candidates(asked: Asked) -> list[marker.Condition]:

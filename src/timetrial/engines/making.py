@@ -46,6 +46,8 @@ class Broken:
 
     @property
     def otherwise(self) -> str:
+        if self.asked.version is not None:
+            return "ask for another version; this one does not go with the others' pins"
         return f"timetrial engines add {self.asked.name} --again"
 
 
