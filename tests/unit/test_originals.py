@@ -137,7 +137,7 @@ def test_a_major_version_of_another_engine_is_refused() -> None:
 
 
 def test_a_familys_name_with_a_version_and_a_misspelt_one() -> None:
-    with pytest.raises(UnknownEngine, match=r"a version of what.*theano, tensorflow1"):
+    with pytest.raises(UnknownEngine, match=r"a version of what.*theano, tensorflow1.*with it"):
         target("originals@1.0")
     with pytest.raises(UnknownEngine, match="did you mean 'originals'"):
         target("orginals")
@@ -234,6 +234,13 @@ def test_a_good_environment_needs_no_python_to_be_found(data: Path, python: Path
 
 
 # --- making -----------------------------------------------------------------------------------------------------------
+
+
+def test_another_kind_of_machine_is_told(data: Path, python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environments.platform, "machine", lambda: "aarch64")
+    with pytest.raises(EnvironmentFailed, match=r"for Linux x86_64 alone, and this is Linux aarch64"):
+        environments.add("theano", quiet, python=python)
+    assert "aarch64" in str(environments.lacking("originals", python)) and not (data / "originals").exists()
 
 
 def test_all_engines_are_tried_and_found(data: Path, python: Path, system: Path) -> None:

@@ -51,6 +51,8 @@ def add(name: str, say: Say, python: str | Path | None = None, again: bool = Fal
         if there.usable and there.marker and (held.waited or not again):
             _say_kept(there, wanted, chosen[1] if chosen else None, say)
             return _serving(wanted, _environment(folder, making.mend(there.marker)))
+        if unfit := _unfit(plan):
+            raise EnvironmentFailed(unfit)
         interpreter, version = chosen or interpreter_for(plan, None)
         if there.problem:
             say(f"{plan.folder}: {there.problem}; it is made anew")
@@ -78,6 +80,8 @@ def lacking(name: str, python: str | Path | None = None) -> str | None:
     plan = _target(name).plan
     if marker.condition(engines_home() / plan.folder, plan.sha256).usable:
         return None
+    if unfit := _unfit(plan):
+        return unfit
     compiler = plan.family.compiler
     if compiler is not None and shutil.which(compiler) is None:
         return f"there is no C++ compiler ({compiler}; Debian: apt-get install {compiler})"
@@ -86,6 +90,15 @@ def lacking(name: str, python: str | Path | None = None) -> str | None:
     except NoPython as error:
         return str(error)
     return None
+
+
+def _unfit(plan: Recipe) -> str | None:
+    here, only = f"{platform.system()} {platform.machine()}", plan.family.machine
+    return (
+        f"the packages of {plan.family.name} are for {only} alone, and this is {here}"
+        if only not in (None, here)
+        else None
+    )
 
 
 def remove(name: str, say: Say) -> tuple[str, ...]:

@@ -42,6 +42,7 @@ class Family:
     brings_cuda: bool = False  # the index's Linux wheel pulls in the CUDA libraries
     newest_python: tuple[int, int] | None = None  # None: newer ones are tried as they come
     compiler: str | None = None  # a command without which some of its engines cannot work
+    machine: str | None = None  # the only kind of machine that has wheels
 
     @property
     def main(self) -> str | None:
@@ -154,6 +155,7 @@ _FAMILIES = (
         980,
         newest_python=(3, 6),
         compiler="g++",
+        machine="Linux x86_64",
     ),
 )
 

@@ -38,7 +38,7 @@ def target(name: str) -> Target:
         if at:
             serving = ", ".join(asked.name for asked in served(word))
             raise UnknownEngine(
-                f"'{label}' in '{name}' is a version of what? {word} has {serving}; ask for one of them"
+                f"'{label}' in '{name}' is a version of what? ask for one of {serving} with it"
             )
         return Target(word, None, own(FAMILIES[word]))
     if word not in ENGINES:
