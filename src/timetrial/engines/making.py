@@ -23,7 +23,7 @@ LOG = "install.log"
 REQUIREMENTS = "requirements.txt"
 TOOLS = "tools.txt"
 CACHE = "cache"  # what engines keep between processes: compiled code, settings
-_CHECK_TIMEOUT = 300.0  # a cold first import of a large framework from a slow disk takes minutes
+_CHECK_TIMEOUT = 600.0  # a cold import from a slow disk takes minutes, and so do a compiler and a busy machine
 _WORTH_SAYING = ("Collecting ", "Downloading ", "Installing ")
 
 
