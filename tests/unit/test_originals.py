@@ -462,7 +462,7 @@ def test_if_possible_skips_visibly(places: Path, data: Path, system: Path) -> No
 def test_the_versions_nearest_to_the_asked_one_are_told() -> None:
     offered = ", ".join(f"{major}.{minor}" for major in (0, 1, 2) for minor in range(20))
     found = diagnose(f"satisfies the requirement tensorflow==1.99 (from versions: {offered})", 100)
-    assert "there are 2.5, 2.4, 2.3, 2.2, 2.1, 2.0, 1.19, 1.18" in found.cause and "48 others" in found.cause
+    assert "there are 1.19, 1.18, 1.17" in found.cause and "2." not in found.cause and "48 others" in found.cause
 
 
 @pytest.mark.parametrize(

@@ -81,11 +81,12 @@ def _no_match(output: str, megabytes: int) -> Diagnosis | None:
 
 
 def _near(version: str, offered: list[str]) -> tuple[list[str], str]:
-    """The versions about the asked one, newest first, and how many others there are. `offered` is oldest first."""
-    place = sum(_numbers(one) < _numbers(version) for one in offered)
-    end = min(len(offered), place + _SHOWN_VERSIONS // 2)
-    start = max(0, end - _SHOWN_VERSIONS)
-    shown = offered[start : start + _SHOWN_VERSIONS]
+    """Versions to ask for instead, newest first, and how many others there are: about the asked one, and of its major
+    version where there are such. `offered` is oldest first."""
+    alike = [one for one in offered if _numbers(one)[:1] == _numbers(version)[:1]] or offered
+    place = sum(_numbers(one) < _numbers(version) for one in alike)
+    end = min(len(alike), max(place + _SHOWN_VERSIONS // 2, _SHOWN_VERSIONS))
+    shown = alike[max(0, end - _SHOWN_VERSIONS) : end]
     left = len(offered) - len(shown)
     kind = "older" if shown[-1] == offered[-1] else "others"
     return shown[::-1], f" and {left} {kind}" if left else ""

@@ -37,9 +37,7 @@ def target(name: str) -> Target:
     if word in FAMILIES and word not in ENGINES:
         if at:
             serving = ", ".join(asked.name for asked in served(word))
-            raise UnknownEngine(
-                f"'{label}' in '{name}' is a version of what? ask for one of {serving} with it"
-            )
+            raise UnknownEngine(f"'{label}' in '{name}' is a version of what? ask for one of {serving} with it")
         return Target(word, None, own(FAMILIES[word]))
     if word not in ENGINES:
         raise UnknownEngine(f"there is no engine '{word}'; {advice(word, dict.fromkeys((*ENGINES, *FAMILIES)))}")
