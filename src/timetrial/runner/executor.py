@@ -105,7 +105,7 @@ class Executor:
         folder = Path(tempfile.mkdtemp(prefix="timetrial-"))
         try:
             job = self._job(step, located, folder)
-            variables = surroundings(trial.placement, trial.settings, located.engine.backend_env)
+            variables = surroundings(trial.placement, trial.settings, located.variables)
 
             with session.look(job["cores"], floor) as seen, self._sampler(step, job["cores"]) as sampler:
 
