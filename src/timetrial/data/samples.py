@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ Array = NDArray[Any]
 
 
 class DataError(ValueError):
-    """A dataset cannot be used as asked: it does not fit the network, is too small, or is damaged."""
+    """A dataset cannot be used as asked: it does not fit the network, is too small, damaged, or not there."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,25 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Samples:
-    """As read: bytes are grey or colour values from 0 to 255; whole-number labels are classes, others are targets."""
+    """As read: bytes are grey or colour values from 0 to 255; whole-number labels are classes, others are targets.
+
+    Texts are an array of strings; sequences of different lengths are an array of arrays.
+    """
 
     x_train: Array
     y_train: Array
     x_test: Array
     y_test: Array
+    class_names: tuple[str, ...] = ()
 
     def first(self, count: int) -> Samples:
         """The first training samples, and at most as many for the test."""
-        return Samples(self.x_train[:count], self.y_train[:count], self.x_test[:count], self.y_test[:count])
+        train, test = (self.x_train[:count], self.y_train[:count]), (self.x_test[:count], self.y_test[:count])
+        return Samples(*train, *test, self.class_names)
+
+
+def counted(asked: int | str, available: int) -> int:
+    """A number of samples, or a share such as `33%`, which is rounded down but is at least one."""
+    if isinstance(asked, int):
+        return asked
+    return max(1, int(available * Fraction(asked.removesuffix("%")) / 100))
