@@ -14,6 +14,7 @@ from timetrial.data.readers.splitting import split
 from timetrial.data.samples import Array, DataError, Samples
 
 MOST_CLASSES = 1000
+_Table = tuple[Array, Array]
 
 
 def read(folder: Path, target: str | None = None, test: float = 0.2, numeric: bool = False) -> Samples:
@@ -23,29 +24,30 @@ def read(folder: Path, target: str | None = None, test: float = 0.2, numeric: bo
     """
     pair = [every(folder, f"{part}.csv")[:1] for part in ("train", "test")]
     if all(pair):
-        names, *both = _together([found[0] for found in pair], target, numeric)
-        (x, y), (x_test, y_test) = both
-        return Samples(x, y, x_test, y_test, names)
+        names, (train, held) = _together([found[0] for found in pair], target, numeric)
+        return Samples(*train, *held, class_names=names)
     paths = every(folder, "*.csv", "*.tsv", "*.data")
     if len(paths) != 1:
         raise DataError(f"{folder}: should hold one .csv file, or train.csv and test.csv; it holds {len(paths)}")
-    names, (x, y) = _together(paths, target, numeric)
+    names, [(x, y)] = _together(paths, target, numeric)
     return split(x, y, test, names)
 
 
 def numbers(path: Path, columns: int, separator: str = ",") -> Array:
     """A table of nothing but numbers, without a heading."""
-    rows = [[_number(path, line, place, cell) for place, cell in enumerate(row)] for line, row in _rows(path, separator)]
-    for line, row in enumerate(rows, 1):
-        if len(row) != columns:
-            raise DataError(f"{path}, row {line}: has {len(row)} columns; there should be {columns}")
+    rows = []
+    for line, row in _rows(path, separator):
+        cells = [cell for cell in row if cell]  # a blank at the end of a line is no column
+        if len(cells) != columns:
+            raise DataError(f"{path}, line {line}: has {len(cells)} columns; there should be {columns}")
+        rows.append([_number(path, line, place, cell) for place, cell in enumerate(cells)])
     return np.array(rows, np.float64).reshape(-1, columns)
 
 
-def _together(paths: list[Path], target: str | None, numeric: bool) -> tuple[tuple[str, ...], *tuple[tuple[Array, Array], ...]]:  # type: ignore[valid-type] # fmt: skip  # noqa: E501
+def _together(paths: list[Path], target: str | None, numeric: bool) -> tuple[tuple[str, ...], list[_Table]]:
     tables = [_table(path, target) for path in paths]
     names, coded = _targets([(path, words) for path, (_, words) in zip(paths, tables, strict=True)], numeric)
-    return (names, *((x, y) for (x, _), y in zip(tables, coded, strict=True)))
+    return names, [(x, y) for (x, _), y in zip(tables, coded, strict=True)]
 
 
 def _table(path: Path, target: str | None) -> tuple[Array, list[str]]:
