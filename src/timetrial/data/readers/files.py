@@ -8,12 +8,12 @@ import lzma
 import zlib
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from timetrial.data.samples import DataError
 
 MOST_BYTES = 4 * 2**30  # of one array or one unpacked file; more is a mistake, or wants smaller images
-_PACKED = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
+_PACKED: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
 _BROKEN = (EOFError, zlib.error, gzip.BadGzipFile, lzma.LZMAError)
 
 

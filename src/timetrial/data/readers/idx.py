@@ -45,7 +45,7 @@ def content_head(path: Path) -> bytes:
         raise DataError(f"{path}: cannot be read ({error}); fetch it again") from None
 
 
-def _header(path: Path, head: bytes) -> tuple[np.dtype, tuple[int, ...]]:  # type: ignore[type-arg]
+def _header(path: Path, head: bytes) -> tuple[np.dtype, tuple[int, ...]]:
     if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _TYPES or not 1 <= head[3] <= 8:
         raise DataError(f"{path}: does not begin as an IDX file does ({head[:4].hex(' ') or 'it is empty'})")
     if len(head) < 4 + 4 * head[3]:

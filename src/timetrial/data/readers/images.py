@@ -10,6 +10,7 @@ from timetrial.data.readers.files import MOST_BYTES
 from timetrial.data.readers.pictures import ENDINGS, pixels
 from timetrial.data.readers.splitting import places
 from timetrial.data.samples import Array, DataError, Samples
+from timetrial.spec.shapes import describe
 
 _PARTS = {"train": ("train", "training"), "test": ("test", "testing", "val", "valid", "validation")}
 MASKS = " GT"  # ends the names of folders that hold masks beside those that hold photographs
@@ -26,13 +27,13 @@ def read(
         names = _classes(parts["train"], masks)
         train, held = (_listed(parts[part], names, masks) for part in ("train", "test"))  # type: ignore[arg-type]
         x, y = _loaded(folder, [*train, *held], size, mode)
-        return Samples(x[: len(train)], y[: len(train)], x[len(train) :], y[len(train) :], names)
+        return Samples(x[: len(train)], y[: len(train)], x[len(train) :], y[len(train) :], class_names=names)
     names = _classes(folder, masks)
     listed = _listed(folder, names, masks)
     first, last = places(np.array([label for _, label in listed]), test)
     # In this order the two parts are pieces of one array, and nothing is copied.
     x, y = _loaded(folder, [listed[place] for place in (*first, *last)], size, mode)
-    return Samples(x[: len(first)], y[: len(first)], x[len(first) :], y[len(first) :], names)
+    return Samples(x[: len(first)], y[: len(first)], x[len(first) :], y[len(first) :], class_names=names)
 
 
 def _named(folder: Path, names: tuple[str, ...]) -> Path | None:
@@ -46,24 +47,22 @@ def _folders(folder: Path) -> list[Path]:
 
 
 def _classes(folder: Path, masks: bool) -> tuple[str, ...]:
-    """The names of the folders that hold pictures; a single folder around them all is looked into."""
+    """The names of the folders that hold pictures."""
     found = tuple(child.name for child in _folders(folder) if _pictures(child, masks))
-    if len(found) == 1 and _folders(folder / found[0]) and not _here(folder / found[0], masks):
-        raise DataError(f"{folder}: has the one folder {found[0]}; give that one")
     if len(found) < 2:
         kind = f"folders with a folder '…{MASKS}' of masks in each" if masks else "folders of pictures, one a class"
         raise DataError(f"{folder}: should hold two or more {kind}; it holds {len(found)}")
     return found
 
 
-def _here(folder: Path, masks: bool) -> list[Path]:
+def _here(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.iterdir()) if path.suffix.lower() in ENDINGS]
 
 
 def _pictures(folder: Path, masks: bool) -> list[Path]:
     if not masks:
-        return _here(folder, masks)
-    return [path for child in _folders(folder) if child.name.endswith(MASKS) for path in _here(child, masks)]
+        return _here(folder)
+    return [path for child in _folders(folder) if child.name.endswith(MASKS) for path in _here(child)]
 
 
 def _listed(folder: Path, names: tuple[str, ...], masks: bool) -> _Pictures:
@@ -80,7 +79,7 @@ def _loaded(folder: Path, listed: _Pictures, size: tuple[int, int] | None, mode:
     needed = len(listed) * int(np.prod(shape))
     if needed > MOST_BYTES:
         raise DataError(
-            f"{folder}: {len(listed):,} pictures of {'x'.join(map(str, shape))} are {needed / 1e9:.1f} GB, more than the "
+            f"{folder}: {len(listed):,} pictures of {describe(shape)} are {needed / 1e9:.1f} GB, more than the "
             f"{MOST_BYTES / 1e9:.1f} GB that are kept; give a smaller --size ROWSxCOLUMNS, or --grey"
         )
     x = np.empty((len(listed), *shape), np.uint8)
@@ -91,7 +90,7 @@ def _loaded(folder: Path, listed: _Pictures, size: tuple[int, int] | None, mode:
             picture = pixels(path, mode=wanted, size=size)
         if (*picture.shape, 1)[:3] != shape:
             raise DataError(
-                f"{path}: is {'x'.join(map(str, picture.shape))}, the first picture is {'x'.join(map(str, first.shape))}; "
+                f"{path}: is {describe(picture.shape)}, the first picture is {describe(first.shape)}; "
                 "make them alike with --size ROWSxCOLUMNS, and --grey where only some have colours"
             )
         x[place] = picture.reshape(shape)

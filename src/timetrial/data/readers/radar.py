@@ -12,7 +12,7 @@ import numpy as np
 
 from timetrial.data.readers.files import bounded, one
 from timetrial.data.readers.splitting import places
-from timetrial.data.samples import Array, DataError, Samples
+from timetrial.data.samples import Array, DataError, Samples, objects
 
 _QUANTITIES = ("Ref", "RefComposite", "RhoHV", "Zdr", "Kdp")
 _PLACES = ("", "_5x5_10th", "_5x5_50th", "_5x5_90th")
@@ -31,8 +31,7 @@ def read(folder: Path, test: float = 0.2) -> Samples:
     changed = np.flatnonzero((rain != rain[starts].repeat(ends - starts)) & ~np.isnan(rain))
     if len(changed):
         raise DataError(f"{path}, line {changed[0] + 2}: Expected differs within Id {hours[changed[0]]:g}")
-    sequences = np.empty(len(starts), object)
-    sequences[:] = [rows[start:end] for start, end in zip(starts, ends, strict=True)]
+    sequences = objects([rows[start:end] for start, end in zip(starts, ends, strict=True)])
     train, held = places(rain[starts], test)
     targets = rain[starts].reshape(-1, 1)
     return Samples(sequences[train], targets[train], sequences[held], targets[held])
@@ -44,7 +43,7 @@ def _table(path: Path) -> tuple[Array, Array, Array]:
 
     pieces = []
     try:
-        for piece in pd.read_csv(path, dtype={name: np.float32 for name in COLUMNS[1:]}, chunksize=_CHUNK):
+        for piece in pd.read_csv(path, dtype=dict.fromkeys(COLUMNS[1:], np.float32), chunksize=_CHUNK):
             if tuple(piece.columns) != COLUMNS:
                 raise DataError(f"{path}: {_difference(tuple(piece.columns))}")
             pieces.append((piece[list(INPUTS)].to_numpy(np.float32), piece["Id"].to_numpy(np.float64),

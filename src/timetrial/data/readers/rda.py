@@ -9,7 +9,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -158,7 +158,7 @@ class _Stream:
         self.at += count
         return piece
 
-    _KINDS: dict[int, Callable[[_Stream, int], _Value]] = {
+    _KINDS: ClassVar[dict[int, Callable[[_Stream, int], _Value]]] = {
         _NIL: _nil, _REFERENCE: _reference, _SYMBOL: _symbol, _PAIRS: _pairs, _CHARS: _chars,
         10: _wholes, 13: _wholes, 14: _reals, 16: _texts, 19: _values,
     }  # fmt: skip

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from timetrial.data.readers.files import content, every
-from timetrial.data.samples import Array, DataError, Samples
+from timetrial.data.samples import Array, DataError, Samples, objects
 
 NAMES = ("negative", "positive")
 _LIMIT = 2**29
@@ -71,6 +71,4 @@ def _text(path: Path) -> str:
 
 def _mixed(reviews: _Reviews) -> tuple[Array, Array]:
     ordered = sorted(reviews, key=lambda review: (hashlib.sha256(review[0].encode()).digest(), review[1]))
-    texts = np.empty(len(ordered), object)
-    texts[:] = [text for text, _ in ordered]
-    return texts, np.array([label for _, label in ordered])
+    return objects([text for text, _ in ordered]), np.array([label for _, label in ordered])

@@ -16,10 +16,9 @@ INPUTS = 9
 NAMES = ("Rad.Flow", "Fpv.Close", "Fpv.Open", "High", "Bypass", "Bpv.Close", "Bpv.Open")
 
 
-def read(folder: Path, drop_time: bool = False, train: int = TRAIN) -> Samples:
-    """`drop_time` leaves out the first column: the time of the reading."""
+def read(folder: Path, train: int = TRAIN) -> Samples:
     parts = _from_r(one(folder, "Shuttle.rda"), train) if every(folder, "Shuttle.rda") else _from_text(folder)
-    both = [part for rows in parts for part in _split(rows, drop_time)]
+    both = [part for rows in parts for part in _split(rows)]
     return Samples(*both, class_names=NAMES)
 
 
@@ -39,5 +38,5 @@ def _from_text(folder: Path) -> tuple[Array, Array]:
     return train, test
 
 
-def _split(rows: Array, drop_time: bool) -> tuple[Array, Array]:
-    return rows[:, int(drop_time) : INPUTS].astype(np.float32), rows[:, INPUTS].astype(np.int64) - 1
+def _split(rows: Array) -> tuple[Array, Array]:
+    return rows[:, :INPUTS].astype(np.float32), rows[:, INPUTS].astype(np.int64) - 1

@@ -9,7 +9,7 @@ from timetrial.data.samples import Array, DataError, Samples
 
 def split(x: Array, y: Array, test: float, names: tuple[str, ...] = ()) -> Samples:
     train_places, test_places = places(y, test)
-    return Samples(x[train_places], y[train_places], x[test_places], y[test_places], names)
+    return Samples(x[train_places], y[train_places], x[test_places], y[test_places], class_names=names)
 
 
 def places(y: Array, test: float) -> tuple[Array, Array]:
