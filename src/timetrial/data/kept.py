@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from timetrial.data.registry import Dataset, absent
 from timetrial.data.samples import Array, DataError, Samples, Wanted
 from timetrial.data.shelf import load, look_up
-
-if TYPE_CHECKING:
-    from timetrial.data.registry import Dataset
 
 
 def read(dataset: Dataset, wanted: Wanted) -> Samples:
@@ -30,13 +26,6 @@ def raw(dataset: Dataset) -> Samples:
         return samples
     x_train, x_test = (np.delete(x, dataset.dropped, axis=1) for x in (samples.x_train, samples.x_test))
     return Samples(x_train, samples.y_train, x_test, samples.y_test, class_names=samples.class_names)
-
-
-def absent(dataset: Dataset) -> str:
-    get = (
-        f"`timetrial data get {dataset.shelf}`" if dataset.sources else f"`timetrial data import {dataset.shelf} PATH`"
-    )
-    return f"dataset '{dataset.name}' is not on this machine; {get} brings it, or use 'synthetic:{dataset.name}'"
 
 
 def windows(dataset: Dataset, samples: Samples, wanted: Wanted) -> Samples:

@@ -132,6 +132,13 @@ def imported(kept: Kept) -> Dataset:
     )
 
 
+def absent(dataset: Dataset) -> str:
+    get = (
+        f"`timetrial data get {dataset.shelf}`" if dataset.sources else f"`timetrial data import {dataset.shelf} PATH`"
+    )
+    return f"dataset '{dataset.name}' is not on this machine; {get} brings it, or use 'synthetic:{dataset.name}'"
+
+
 def _unknown(name: str) -> UnknownDataset:
     if name.startswith(SYNTHETIC):
         advice = (

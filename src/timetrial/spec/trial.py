@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from timetrial.spec.network import Network
 from timetrial.spec.placement import AnyPlacement
@@ -15,6 +15,8 @@ from timetrial.spec.recipe import Recipe
 from timetrial.spec.shapes import Natural, Positive
 
 Task = Literal["train", "infer"]
+# How many of the training samples: a number, or a share of them as in `33%`.
+Amount = Positive | Annotated[str, Field(pattern=r"^(100|[1-9]?\d)(\.\d+)?%$")]
 
 
 class Settings(BaseModel):
@@ -39,7 +41,7 @@ class Trial(BaseModel):
     placement: AnyPlacement
     settings: Settings = Settings()
     seed: Natural = 1
-    samples: Positive | None = None
+    samples: Amount | None = None
     variant: str = ""  # in words, what a study varies of the recipe; the id holds the recipe itself
 
     @cached_property

@@ -19,6 +19,7 @@ from timetrial.data.samples import Array, DataError
 LIMIT = 2**30
 _DEEPEST = 100
 _NIL, _REFERENCE, _SYMBOL, _PAIRS, _CHARS = 254, 255, 1, 2, 9
+_LOGICALS, _INTEGERS, _REALS, _TEXTS, _VALUES = _VECTORS = (10, 13, 14, 16, 19)
 _HAS_ATTRIBUTES, _HAS_TAG = 0x200, 0x400
 
 
@@ -84,8 +85,8 @@ class _Stream:
                 f"{self.path}: at byte {self.at - 4:,} is an R value of kind {kind}, which no table of numbers has"
             ) from None
         value = reader(self, flags)
-        # A list of pairs and a symbol carry no attributes behind them.
-        if flags & _HAS_ATTRIBUTES and kind not in (_PAIRS, _CHARS):
+        # Only behind vectors: in the flags of a reference this bit is part of its number.
+        if flags & _HAS_ATTRIBUTES and kind in _VECTORS:
             value.attributes = self._item().attributes
         self.depth -= 1
         return value
@@ -160,5 +161,5 @@ class _Stream:
 
     _KINDS: ClassVar[dict[int, Callable[[_Stream, int], _Value]]] = {
         _NIL: _nil, _REFERENCE: _reference, _SYMBOL: _symbol, _PAIRS: _pairs, _CHARS: _chars,
-        10: _wholes, 13: _wholes, 14: _reals, 16: _texts, 19: _values,
+        _LOGICALS: _wholes, _INTEGERS: _wholes, _REALS: _reals, _TEXTS: _texts, _VALUES: _values,
     }  # fmt: skip

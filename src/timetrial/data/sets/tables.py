@@ -18,6 +18,7 @@ _SHUTTLE = register(
         source="Statlog Shuttle: the first 43,500 rows to train on, the last 14,500 to test",
         read=read_shelf,
         shelf="shuttle",
+        content="e666f01033873ffbdff506077bbddb839f90228bfe0131c263deebd57b9e8256",
         train=43_500,
         test=14_500,
         reader="shuttle",

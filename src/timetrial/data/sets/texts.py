@@ -58,6 +58,7 @@ register(
         source="enwik8: the first 90 million bytes to train on, the last 5 million to test",
         read=read_shelf,
         shelf="enwik8",
+        content="7240fe2500a5c9c5fea46fac0f2516cbd58d6cf8f5a89c9c126fc909dd865884",
         train=90_000_000,
         test=5_000_000,
         reader="characters",
