@@ -43,18 +43,23 @@ def unpacked(path: Path) -> IO[bytes]:
 
 def content(path: Path, limit: int = MOST_BYTES) -> bytes:
     """The whole file, unpacked where it is gzip, bzip2 or xz."""
-    try:
-        with unpacked(path) as file:
-            read = file.read(limit + 1)
-    except _BROKEN as error:
-        raise DataError(f"{path}: is cut off or damaged ({error}); fetch it again") from None
-    except OSError as error:
-        if type(error) is not OSError or error.errno is not None:
-            raise
-        raise DataError(f"{path}: is damaged ({error}); fetch it again") from None
+    read = head(path, limit + 1)
     if len(read) > limit:
         raise DataError(f"{path}: holds more than {limit:,} bytes, which is more than it should; is it the right file?")
     return read
+
+
+def head(path: Path, count: int) -> bytes:
+    """At most so many bytes from the beginning of the file, unpacked."""
+    try:
+        with unpacked(path) as file:
+            return file.read(count)
+    except _BROKEN as error:
+        raise DataError(f"{path}: is cut off or damaged ({error}); fetch it again") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DataError(f"{path}: is damaged ({error}); fetch it again") from None
 
 
 def bounded(path: Path, size: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from timetrial.data.readers.files import bounded, content, one
+from timetrial.data.readers.files import bounded, content, head, one
 from timetrial.data.samples import Array, DataError, Samples
 
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
@@ -24,7 +24,7 @@ def read(folder: Path) -> Samples:
 
 def array(path: Path) -> Array:
     """One file. It must hold exactly the numbers that its header announces."""
-    kind, sizes = _header(path, content_head(path))
+    kind, sizes = _header(path, head(path, _HEADER))
     start = 4 + 4 * len(sizes)
     count = math.prod(sizes)
     expected = bounded(path, start + count * kind.itemsize)
@@ -35,19 +35,9 @@ def array(path: Path) -> Array:
     return numbers.astype(kind.newbyteorder("="), copy=False)
 
 
-def content_head(path: Path) -> bytes:
-    from timetrial.data.readers.files import unpacked
-
-    try:
-        with unpacked(path) as file:
-            return file.read(_HEADER)
-    except (EOFError, OSError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); fetch it again") from None
-
-
-def _header(path: Path, head: bytes) -> tuple[np.dtype, tuple[int, ...]]:
-    if len(head) < 4 or head[:2] != b"\0\0" or head[2] not in _TYPES or not 1 <= head[3] <= 8:
-        raise DataError(f"{path}: does not begin as an IDX file does ({head[:4].hex(' ') or 'it is empty'})")
-    if len(head) < 4 + 4 * head[3]:
+def _header(path: Path, start: bytes) -> tuple[np.dtype, tuple[int, ...]]:
+    if len(start) < 4 or start[:2] != b"\0\0" or start[2] not in _TYPES or not 1 <= start[3] <= 8:
+        raise DataError(f"{path}: does not begin as an IDX file does ({start[:4].hex(' ') or 'it is empty'})")
+    if len(start) < 4 + 4 * start[3]:
         raise DataError(f"{path}: ends inside its header; it is cut off, fetch it again")
-    return np.dtype(_TYPES[head[2]]), tuple(map(int, np.frombuffer(head, ">u4", head[3], 4)))
+    return np.dtype(_TYPES[start[2]]), tuple(map(int, np.frombuffer(start, ">u4", start[3], 4)))

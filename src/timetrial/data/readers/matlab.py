@@ -34,7 +34,7 @@ def _variables(path: Path, names: tuple[str, ...]) -> dict[str, Array]:
         sizes = {name: shape for name, shape, _ in whosmat(path)}
         for name in names:
             if name not in sizes:
-                raise DataError(f"{path}: has no variable {name}; it has {', '.join(sizes) or 'none'}")
+                raise DataError(f"{path}: has no variable {name}; it has {', '.join(sizes) or 'none'}, or is cut off")
             bounded(path, int(np.prod(sizes[name], dtype=object)))
         found: dict[str, Array] = loadmat(path, variable_names=names)
     except (DataError, FileNotFoundError, PermissionError):

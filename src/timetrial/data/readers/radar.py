@@ -41,19 +41,21 @@ def _table(path: Path) -> tuple[Array, Array, Array]:
     """Read in pieces: the published file is 1.2 GB of text."""
     import pandas as pd
 
-    pieces = []
+    types = dict.fromkeys(COLUMNS[1:], np.float32)
+    pieces: list[tuple[Array, Array, Array]] = []
     try:
-        for piece in pd.read_csv(path, dtype=dict.fromkeys(COLUMNS[1:], np.float32), chunksize=_CHUNK):
-            if tuple(piece.columns) != COLUMNS:
-                raise DataError(f"{path}: {_difference(tuple(piece.columns))}")
-            pieces.append((piece[list(INPUTS)].to_numpy(np.float32), piece["Id"].to_numpy(np.float64),
-                           piece["Expected"].to_numpy(np.float32)))  # fmt: skip
-            bounded(path, sum(rows.nbytes for rows, _, _ in pieces))
+        with pd.read_csv(path, dtype=types, chunksize=_CHUNK) as table:
+            for piece in table:
+                if tuple(piece.columns) != COLUMNS:
+                    raise DataError(f"{path}: {_difference(tuple(piece.columns))}")
+                parts = (piece[list(INPUTS)].to_numpy(np.float32), piece["Id"].to_numpy(np.float64))
+                pieces.append((*parts, piece["Expected"].to_numpy(np.float32)))
+                bounded(path, sum(rows.nbytes for rows, _, _ in pieces))
     except DataError:
         raise
     except (ValueError, EOFError, UnicodeDecodeError) as error:  # a parser's error is a ValueError
         raise DataError(f"{path}: cannot be read as a table of numbers: {str(error).strip()}") from None
-    if not pieces:
+    if not sum(len(rows) for rows, _, _ in pieces):
         raise DataError(f"{path}: has no rows")
     rows, hours, rain = (np.concatenate(part) for part in zip(*pieces, strict=True))
     if np.isnan(hours).any():
