@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -141,10 +140,9 @@ def test_a_text_is_cut_into_windows_of_the_networks_length(tmp_path: Path) -> No
         prepare("tiny-text", network([7], 2), RECIPE, 0, tmp_path / "p")
 
 
-def test_the_shuttle_without_its_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made.shuttle_rda(tmp_path / "Shuttle.rda", *made.shuttle_table(43_500 + 700))
-    monkeypatch.setitem(registry.every(), "shuttle", replace(registry.every()["shuttle"], content=None))
-    importing.bring("shuttle", tmp_path, Told())
+def test_the_shuttle_without_its_time(tmp_path: Path) -> None:
+    made.shuttle_rda(tmp_path / "Shuttle.rda", *made.shuttle_table(210))
+    importing.bring("shuttle", tmp_path, Told(), options={"train": 140})
     nine, eight = kept.raw(find("shuttle")), kept.raw(find("shuttle-8"))
     assert np.array_equal(nine.x_train[:, 1:], eight.x_train)
     assert (find("shuttle").input_shape, find("shuttle-8").input_shape) == ((9,), (8,))

@@ -148,7 +148,7 @@ def _unknown(name: str) -> UnknownDataset:
         return UnknownDataset(name, [SYNTHETIC], advice)
     close = difflib.get_close_matches(name.lower(), names(), n=3, cutoff=0.5)
     quoted = " or ".join(f"'{match}'" for match in close)
-    listed = "known: " + ", ".join(names())
+    listed = f"known: {', '.join(names())}."
     advice = f"did you mean {quoted}?" if close else listed
     return UnknownDataset(name, close, f"{advice} Your own files: `timetrial data import {name} PATH`")
 
