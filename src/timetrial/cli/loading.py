@@ -44,7 +44,7 @@ class ZooResolver:
         from timetrial.spec.study import Resolved
 
         model = zoo.find(name, **options)
-        return Resolved(model.network, model.recipe, model.examples, model.dataset)
+        return Resolved(model.network, model.recipe, model.examples, dataset=model.dataset)
 
 
 def trials_of(study: Study) -> list[Trial]:
