@@ -74,7 +74,8 @@ def test_pictures_are_drawn_and_saved(call: Call, tmp_path: Path) -> None:
     (["data", "import", "mine", "nowhere.csv"], "nowhere.csv: is not there"),
     (["data", "import", "mine", "rows.csv", "--size", "big"], "write rows and columns, as in 148x197"),
     (["data", "import", "mine", "rows.csv", "--target", "c"], "has no column 'c'; it has a, b, kind"),
-    (["data", "import", "mine", "rows.csv", "--grey"], "the format 'table' has no option grey"),
+    (["data", "import", "mine", "rows.csv", "--grey"], "the format 'table' has no option grey; it has target, test, numeric"),
+    (["data", "import", "mnist", "rows.csv", "--grey"], "the format 'idx' has no option grey; it has none"),
     (["data", "import", "mine", "rows.csv", "--test", "1.5"], "a share of 1.5 for the test is not between 0 and 1"),
 ])  # fmt: skip
 def test_a_mistake_is_one_line_and_exit_code_2(call: Call, tmp_path: Path, words: list[str], said: str) -> None:

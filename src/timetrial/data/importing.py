@@ -77,10 +77,7 @@ def _opened(path: Path, raw: Path) -> Path:
 
 def _other(folder: Path, reader: str | None, options: Mapping[str, Any]) -> Samples:
     reader = reader or _guessed(folder)
-    try:
-        samples = apply(reader, folder, options)
-    except TypeError:
-        raise DataError(f"the format '{reader}' has no option {' or '.join(options)}") from None
+    samples = apply(reader, folder, options)
     return checked(folder, samples, classes_of(samples), gaps=reader == "radar")
 
 

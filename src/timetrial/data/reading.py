@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
@@ -19,8 +20,8 @@ READERS = ("idx", "cifar", "shuttle", "table", "matlab", "norb", "images", "arra
 
 
 def read_folder(dataset: Dataset, folder: Path, options: Mapping[str, Any] | None = None) -> Samples:
-    _compare(dataset, folder)
     samples = apply(dataset.reader, folder, {**dataset.options, **(options or {})})
+    _compare(dataset, folder)
     shape = None if options else dataset.input_shape
     return checked(folder, samples, dataset.classes or classes_of(samples), shape, gaps=dataset.gaps)
 
@@ -46,7 +47,11 @@ def classes_of(samples: Samples) -> int | None:
 def apply(reader: str, folder: Path, options: Mapping[str, Any]) -> Samples:
     if reader not in READERS:
         raise DataError(f"there is no reader '{reader}'; there are {', '.join(READERS)}")
-    samples: Samples = import_module(f"timetrial.data.readers.{reader}").read(folder, **options)
+    read = import_module(f"timetrial.data.readers.{reader}").read
+    _, *has = inspect.signature(read).parameters
+    if unknown := [name for name in options if name not in has]:
+        raise DataError(f"the format '{reader}' has no option {unknown[0]}; it has {', '.join(has) or 'none'}")
+    samples: Samples = read(folder, **options)
     return samples
 
 

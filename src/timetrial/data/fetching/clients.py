@@ -31,7 +31,7 @@ def fetch(package: Package, folder: Path, listener: Listener) -> Path:
     command = _COMMANDS[package.client](package, folder)
     if shutil.which(command[0]) is None:
         raise FetchFailed(f"{package}: the command {Path(command[0]).name} is not installed")
-    listener.say(f"{package}: {Path(command[0]).name} fetches it")
+    listener.say(f"{package}: {'pip' if package.client == 'python' else command[0]} fetches it")
     _run(package, command, folder)
     found = _matching(package, folder)
     if found is None:

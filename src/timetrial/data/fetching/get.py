@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 from pathlib import Path
@@ -48,8 +49,10 @@ def _first(dataset: Dataset, listener: Listener) -> shelf.Kept:
             listener.say(f"{dataset.shelf}: {error}")
             continue
         except OSError as error:
-            if error.errno == 28:  # a partial download would only take the room that is missing
+            if error.errno == errno.ENOSPC:  # a partial download would only take the room that is missing
                 shutil.rmtree(work, ignore_errors=True)
+                listener.say(f"{dataset.shelf}: {error.strerror}")
+                error.filename = error.filename or str(data_home())
             raise
         shutil.rmtree(work, ignore_errors=True)
         return kept

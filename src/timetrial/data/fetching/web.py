@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import http.client
 import os
 import re
+import shutil
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -79,11 +81,11 @@ def _begins(answer: Any) -> int | None:
 
 
 def _room(remote: Remote, total: int, have: int, part: Path) -> None:
-    import shutil
-
     free = shutil.disk_usage(part.parent).free
     if total - have > free:
-        raise OSError(28, f"{remote.name} needs {total - have:,} bytes and {free:,} are free", str(part.parent))
+        raise OSError(
+            errno.ENOSPC, f"{remote.name} needs {total - have:,} bytes and {free:,} are free", str(part.parent)
+        )
 
 
 def _verify(remote: Remote, part: Path) -> None:
