@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,18 +44,34 @@ class ZooResolver:
         from timetrial.spec.study import Resolved
 
         model = zoo.find(name, **options)
-        return Resolved(model.network, model.recipe, model.examples)
+        return Resolved(model.network, model.recipe, model.examples, dataset=model.dataset)
 
 
 def trials_of(study: Study) -> list[Trial]:
     from timetrial.data.registry import find as find_dataset
     from timetrial.engines.registry import parse
-    from timetrial.spec.study import expand
+    from timetrial.spec.study import DEFAULT, expand
 
     for engine in study.engines:
         parse(engine)
-    find_dataset(study.data)
+    if study.data != DEFAULT:  # one name for one dataset, so that its trials are the same
+        study = study.model_copy(update={"data": find_dataset(study.data).name})
     return expand(study, ZooResolver())
+
+
+def data_ready(trials: Sequence[Trial]) -> None:
+    """Before anything runs: is each dataset here, or what brings it?"""
+    from timetrial.data.errors import DataError
+    from timetrial.data.registry import UnknownDataset, absent, find
+    from timetrial.data.shelf import look_up
+
+    for name in dict.fromkeys(trial.dataset for trial in trials):
+        try:
+            dataset = find(name)
+        except UnknownDataset as error:
+            raise DataError(f"{error}, or use 'synthetic', which fits any network") from None
+        if dataset.shelf and look_up(dataset.shelf) is None:
+            raise DataError(absent(dataset))
 
 
 def changed(study: Study, **changes: Any) -> Study:

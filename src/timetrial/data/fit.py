@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def inputs(dataset: Dataset, network: Network, x: Array) -> Array:
     """Tokens as int32; numbers as float32, images from 0 to 1."""
+    if x.dtype == object:
+        raise DataError(_of_no_shape(dataset, x))
     stored = tuple(x.shape[1:])
     if network.input.shape not in _forms(stored):
         raise DataError(_misfit(dataset, network, stored))
@@ -24,7 +26,7 @@ def inputs(dataset: Dataset, network: Network, x: Array) -> Array:
     if network.input.tokens:
         return _tokens(dataset, network, network.input.tokens, x)
     if x.dtype == np.uint8:
-        return np.ascontiguousarray(x, np.float32) / np.float32(255)
+        return np.divide(x, np.float32(255), dtype=np.float32)
     if np.issubdtype(x.dtype, np.integer):
         raise DataError(
             f"dataset '{dataset.name}' has tokens, but network '{network.name}' takes numbers; "
@@ -57,6 +59,14 @@ def _forms(stored: Shape) -> list[Shape]:
     if len(stored) > 1 and stored[-1] == 1:
         forms.append(stored[:-1])
     return list(dict.fromkeys([*forms, (elements(stored),)]))
+
+
+def _of_no_shape(dataset: Dataset, x: Array) -> str:
+    what = "texts" if len(x) and isinstance(x[0], str) else "sequences"
+    return (
+        f"the samples of dataset '{dataset.name}' are {what} of different lengths, which no network takes as they are; "
+        f"name steps that make them alike, or use 'synthetic:{dataset.name}'"
+    )
 
 
 def _misfit(dataset: Dataset, network: Network, stored: Shape) -> str:

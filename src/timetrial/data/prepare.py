@@ -9,7 +9,7 @@ from typing import Any
 
 from timetrial.data import fit, store
 from timetrial.data.registry import Dataset, find
-from timetrial.data.samples import Array, DataError, Samples, Wanted
+from timetrial.data.samples import Array, DataError, Samples, Wanted, counted
 from timetrial.spec.network import Network
 from timetrial.spec.recipe import Recipe
 
@@ -33,19 +33,20 @@ class Prepared:
 
 
 def prepare(
-    dataset: str, network: Network, recipe: Recipe, seed: int, folder: Path, samples: int | None = None
+    dataset: str, network: Network, recipe: Recipe, seed: int, folder: Path, samples: int | str | None = None
 ) -> Prepared:
     """The prepared dataset in `folder`: made if it is not there or no longer intact.
 
     The seed makes a stand-in; a real dataset is the same for every seed. `samples` takes the first of the training
-    samples, and at most as many of the test's.
+    samples, a number or a share of them such as `33%`, and at most as many of the test's.
     """
     described = find(dataset)
-    if samples is not None and samples < 1:
+    share = samples if isinstance(samples, str) else None
+    if isinstance(samples, int) and samples < 1:
         raise DataError(f"{samples} samples of dataset '{dataset}' cannot be prepared; ask for at least one")
-    wanted = Wanted(network, recipe, seed, samples)
-    request = _request(described, wanted)
-    kept = store.look_up(folder, request) or store.keep(folder, request, *_make(described, wanted))
+    wanted = Wanted(network, recipe, seed, samples if isinstance(samples, int) else None)
+    request = {**_request(described, wanted), **({"share": share} if share else {})}
+    kept = store.look_up(folder, request) or store.keep(folder, request, *_make(described, wanted, share))
     files = {name: kept.folder / f"{name}.npy" for name in store.NAMES}
     return Prepared(**files, content=kept.content, provenance=kept.provenance)
 
@@ -68,8 +69,10 @@ def _request(dataset: Dataset, wanted: Wanted) -> dict[str, Any]:
     }
 
 
-def _make(dataset: Dataset, wanted: Wanted) -> tuple[dict[str, Array], dict[str, Any]]:
-    read = _cut(dataset, wanted, dataset.read(dataset, wanted))
+def _make(dataset: Dataset, wanted: Wanted, share: str | None) -> tuple[dict[str, Array], dict[str, Any]]:
+    read = dataset.read(dataset, wanted)
+    asked = wanted.samples if share is None else counted(share, len(read.x_train))
+    read = _cut(dataset, asked, read)
     arrays = {
         "x_train": fit.inputs(dataset, wanted.network, read.x_train),
         "y_train": fit.labels(dataset, wanted.network, wanted.recipe, read.y_train),
@@ -79,15 +82,15 @@ def _make(dataset: Dataset, wanted: Wanted) -> tuple[dict[str, Array], dict[str,
     return arrays, _provenance(dataset, wanted, arrays)
 
 
-def _cut(dataset: Dataset, wanted: Wanted, read: Samples) -> Samples:
-    if wanted.samples is None:
+def _cut(dataset: Dataset, asked: int | None, read: Samples) -> Samples:
+    if asked is None:
         return read
-    if wanted.samples > len(read.x_train):
+    if asked > len(read.x_train):
         raise DataError(
-            f"dataset '{dataset.name}' has {len(read.x_train):,} training samples, but {wanted.samples:,} were asked "
+            f"dataset '{dataset.name}' has {len(read.x_train):,} training samples, but {asked:,} were asked "
             "for; ask for fewer, or use the dataset 'synthetic', which has as many as are asked for"
         )
-    return read.first(wanted.samples)
+    return read.first(asked)
 
 
 def _provenance(dataset: Dataset, wanted: Wanted, arrays: dict[str, Array]) -> dict[str, Any]:

@@ -25,8 +25,9 @@ from timetrial.spec.network import Network
 from timetrial.spec.placement import AnyPlacement, Placement, written_out
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.shapes import Positive
-from timetrial.spec.trial import Settings, Task, Trial
+from timetrial.spec.trial import Amount, Settings, Task, Trial
 
+DEFAULT = "default"  # as `data`: each model's own dataset
 RESERVED = "machines"  # beside the studies in a folder of records lie the inventories of machines
 
 
@@ -98,7 +99,7 @@ class Study(_Model):
     placements: Annotated[tuple[AnyPlacement, ...], Len(min_length=1), BeforeValidator(written_out)] = (Placement(),)
     tasks: Annotated[tuple[Task, ...], Len(min_length=1)] = ("train",)
     data: str = "synthetic"
-    samples: Positive | None = None
+    samples: Amount | None = None
     recipe: dict[str, Any] = {}  # replaces parts of each model's own recipe
     settings: Settings = Settings()
     vary: dict[str, Annotated[tuple[Any, ...], Len(min_length=1)]] = {}
@@ -203,11 +204,13 @@ def parse_study(content: Any, place: str) -> Study:
 
 @dataclass(frozen=True)
 class Resolved:
-    """What a model's name stands for. `samples`: of the training set, where the model says how many."""
+    """What a model's name stands for. `samples`: of the training set, where the model says how many; `dataset`: the one
+    that it was published with."""
 
     network: Network
     recipe: Recipe
     samples: int | None = None
+    dataset: str = ""
 
 
 class Resolver(Protocol):
@@ -224,9 +227,10 @@ def expand(study: Study, resolver: Resolver) -> list[Trial]:
         found = _workload(model, own, resolver, variation, study.recipe)
         settings = _replaced(study.settings, _under(variation, "settings"), "settings")
         label = _label(model, _under(variation, "model"))
+        dataset = _dataset(study, label, found)
         for engine, placement, task in product(study.engines, study.placements, study.tasks):
             trial = Trial(
-                model=label, network=found.network, recipe=found.recipe, dataset=study.data, task=task, engine=engine,
+                model=label, network=found.network, recipe=found.recipe, dataset=dataset, task=task, engine=engine,
                 placement=placement, settings=settings, seed=study.seed, samples=study.samples or found.samples,
                 variant=_variant(_under(variation, "recipe")),
             )  # fmt: skip
@@ -235,6 +239,14 @@ def expand(study: Study, resolver: Resolver) -> list[Trial]:
     if not trials:
         raise StudyError(f"study '{study.study}': nothing is left to run after its exclusions")
     return list(trials.values())
+
+
+def _dataset(study: Study, model: str, found: Resolved) -> str:
+    if study.data != DEFAULT:
+        return study.data
+    if not found.dataset:
+        raise StudyError(f"data: '{DEFAULT}' is each model's own dataset, and model '{model}' has none; name one")
+    return found.dataset
 
 
 def _variations(vary: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
