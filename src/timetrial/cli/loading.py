@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from timetrial.cli.shared import BadRequest
 
 if TYPE_CHECKING:
+    from timetrial.data.registry import Dataset
     from timetrial.spec.study import Resolved, Study
     from timetrial.spec.trial import Trial
 
@@ -44,7 +45,7 @@ class ZooResolver:
         from timetrial.spec.study import Resolved
 
         model = zoo.find(name, **options)
-        return Resolved(model.network, model.recipe, model.examples)
+        return Resolved(model.network, model.recipe, model.examples, model.preprocessing)
 
 
 def trials_of(study: Study) -> list[Trial]:
@@ -54,8 +55,22 @@ def trials_of(study: Study) -> list[Trial]:
 
     for engine in study.engines:
         parse(engine)
-    find_dataset(study.data)
-    return expand(study, ZooResolver())
+    dataset = find_dataset(study.data)
+    trials = expand(study, ZooResolver())
+    if study.preprocessing:
+        _check_steps(dataset, trials)
+    return trials
+
+
+def _check_steps(dataset: Dataset, trials: list[Trial]) -> None:
+    """Unknown steps, and samples that would not fit their network, are said before anything is loaded or run."""
+    from timetrial.data.steps.chosen import chain_for
+
+    for trial in trials:
+        try:
+            chain_for(dataset, trial.network, trial.preprocessing)
+        except ValueError as error:
+            raise BadRequest(f"preprocessing of '{trial.model}': {error}") from None
 
 
 def changed(study: Study, **changes: Any) -> Study:

@@ -30,7 +30,7 @@ from timetrial.report.style import Look, chart_config, looks
 from timetrial.report.summary import GROUP_KEYS, Group
 from timetrial.report.tables import COLUMNS, Table, table
 
-_TITLED = ("model", "task", "batch", "placement", "dataset")  # what a group's title says already
+_TITLED = ("model", "task", "batch", "placement", "dataset", "preprocessing")  # what a group's title says already
 _FONT = "system-ui, sans-serif"
 
 

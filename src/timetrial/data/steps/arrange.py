@@ -17,6 +17,7 @@ class Split(Step):
     first = True
     random = True
     missing = True
+    loose = True
     train: float = option(float, "share for training", default=0.85, least=0)
     validation: float = option(float, "share for validation", default=0.02, least=0)
 

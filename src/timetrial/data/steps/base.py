@@ -57,6 +57,7 @@ class Step:
     first: ClassVar[bool] = False  # changes which samples there are, so it stands before all that look at them
     random: ClassVar[bool] = False  # draws from the trial's seed
     missing: ClassVar[bool] = False  # takes NaN
+    loose: ClassVar[bool] = False  # takes texts, streams, or sequences of different lengths
 
     def shape(self, before: Shape) -> Shape:
         """Of one sample after the step; refuses what it cannot take."""

@@ -51,7 +51,8 @@ class Chain:
                 samples = cut(samples)
             _check(step, samples)
             samples = step.run(samples, np.random.default_rng((seed, number)))
-        return _as_numbers(samples) if arranging < len(self.steps) else cut(_as_numbers(samples))
+        samples = cut(samples) if arranging == len(self.steps) else samples
+        return _as_numbers(samples) if self.steps else samples
 
 
 def read_chain(texts: Sequence[str]) -> Chain:
@@ -95,6 +96,8 @@ def _check(step: Step, samples: Samples) -> None:
     """What no step could make sense of is refused here, so that no step has to look."""
     if not len(samples.x_train):
         raise step.refuse("has no training samples to learn from")
+    if samples.x_train.ndim < 2 and not step.loose:
+        raise step.refuse("needs samples that are arrays of one shape, not texts, streams or sequences; see 'words'")
     step.shape(tuple(samples.x_train.shape[1:]))
     for x, words in ((samples.x_train, "training"), (samples.x_test, "test")):
         if not step.missing and x.dtype.kind == "f" and not _finite(x):

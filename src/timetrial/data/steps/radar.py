@@ -26,40 +26,52 @@ def columns(*names: str) -> list[int]:
 
 @step("group")
 class Group(Step):
-    """Records with the same number in the first column are a sequence, in the order they come.
+    """Sequences of one length, from such of different lengths or from records with the sequence's number before them.
 
-    Its target is that of its first record. If it is too short it is filled up with missing readings, if it is too long
-    it loses its last.
+    One that is too short is filled up with missing readings, one that is too long loses its last. Of records, those
+    with the same number are a sequence, in the order they come; its target is the first one's.
     """
 
     first = True
     missing = True
+    loose = True
     steps: int = option(int, "readings of a sequence", least=1)
 
     def completed(self, network: Network) -> Step:
         return self if self.steps is not None else replace(self, steps=network.input.shape[0])
 
     def shape(self, before: Shape) -> Shape:
-        self.need_rank(before, (1,), "records (the number of a sequence, then attributes)")
+        if not before:
+            return self.steps, len(ATTRIBUTES)
+        self.need_rank(before, (1,), "sequences, or records (the number of a sequence, then attributes)")
         if before[0] < 2:
             raise self.refuse("needs attributes beside the number of the sequence")
         return self.steps, before[0] - 1
 
     def run(self, samples: Samples, random: Random) -> Samples:
-        x_train, y_train = self._grouped(samples.x_train, samples.y_train)
-        x_test, y_test = self._grouped(samples.x_test, samples.y_test)
+        grouped = self._filled if samples.x_train.ndim == 1 else self._grouped
+        x_train, y_train = grouped(samples.x_train, samples.y_train)
+        x_test, y_test = grouped(samples.x_test, samples.y_test)
         return replace(samples, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+
+    def _filled(self, x: Array, y: Array) -> tuple[Array, Array]:
+        if len({tuple(sequence.shape[1:]) for sequence in x}) > 1 or any(sequence.ndim != 2 for sequence in x):
+            raise self.refuse("needs sequences that all have the same attributes")
+        width = x[0].shape[1] if len(x) else len(ATTRIBUTES)
+        out = np.full((len(x), self.steps, width), np.nan, np.float32)
+        for row, sequence in zip(out, x, strict=True):
+            row[: len(sequence)] = sequence[: self.steps]
+        return out, y
 
     def _grouped(self, x: Array, y: Array) -> tuple[Array, Array]:
         _, begins, which = np.unique(x[:, 0], return_index=True, return_inverse=True)
-        which = np.argsort(np.argsort(begins, kind="stable"), kind="stable")[which]  # in the order they first appear
         order = np.argsort(which, kind="stable")
-        counts = np.bincount(which, minlength=len(begins))
-        place = np.arange(len(x)) - np.repeat(np.cumsum(counts) - counts, counts)
-        kept = place < self.steps
-        out = np.full((len(begins), *self.shape(x.shape[1:])), np.nan, np.float32)
-        out[which[order][kept], place[kept]] = x[order[kept], 1:]
-        return out, y[np.sort(begins)]
+        ends = np.cumsum(np.bincount(which, minlength=len(begins)))
+        sequences = np.empty(len(begins), object)
+        sequences[:] = np.split(x[order, 1:], ends[:-1]) if len(begins) > 1 else [x[:, 1:]][: len(begins)]
+        appearance = np.argsort(begins)
+        filled, _ = self._filled(sequences[appearance], y)
+        return filled.reshape(len(begins), *self.shape(x.shape[1:])), y[begins[appearance]]
 
 
 class _OfSequences(Step):

@@ -26,6 +26,7 @@ def words_of(text: str) -> list[str]:
 class _Tokens(Step):
     """Vocabulary and length are the network's unless they are written."""
 
+    loose = True
     vocabulary: int
     length: int
 
