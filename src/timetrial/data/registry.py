@@ -37,6 +37,7 @@ class Dataset:
     read: Callable[[Dataset, Wanted], Samples] = field(repr=False, compare=False)
     synthetic: bool = False
     sha256: str | None = None  # of the file that is read; None: there is no file
+    preprocessing: tuple[str, ...] = ()  # its own steps, where a study asks for none and the model has none
 
 
 _datasets: dict[str, Dataset] = {}

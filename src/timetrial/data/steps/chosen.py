@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 def chain_for(dataset: Dataset, network: Network, texts: Sequence[str] | None) -> Chain | None:
-    """Read and checked without loading anything. None: nothing was asked for, and nothing published."""
+    """Read and checked without loading anything. None: nothing asked for, nothing published, the dataset has none."""
+    texts = texts or dataset.preprocessing
     if not texts:
         return None
     chain = read_chain(texts).completed(network)

@@ -72,7 +72,7 @@ def filter_bank(rows: int, columns: int, directions: tuple[int, ...]) -> Array:
 
 
 def region_means(maps: Array, grid: int) -> Array:
-    """Means over the cells of a grid, whose borders are where they come nearest to equal parts."""
-    rows, columns = (pairwise(round(i * side / grid) for i in range(grid + 1)) for side in maps.shape[-2:])
+    """Means over the cells of a grid; where it does not divide the map, some are a pixel larger."""
+    rows, columns = (pairwise(np.arange(grid + 1) * side // grid) for side in maps.shape[-2:])
     means = [maps[..., a:b, c:d].mean((-2, -1)) for (a, b), (c, d) in product(rows, columns)]
     return np.stack(means, axis=-1)

@@ -68,7 +68,8 @@ class Group(Step):
         order = np.argsort(which, kind="stable")
         ends = np.cumsum(np.bincount(which, minlength=len(begins)))
         sequences = np.empty(len(begins), object)
-        sequences[:] = np.split(x[order, 1:], ends[:-1]) if len(begins) > 1 else [x[:, 1:]][: len(begins)]
+        for place, rows in zip(range(len(begins)), np.split(x[order, 1:], ends[:-1]), strict=False):
+            sequences[place] = rows
         appearance = np.argsort(begins)
         filled, _ = self._filled(sequences[appearance], y)
         return filled.reshape(len(begins), *self.shape(x.shape[1:])), y[begins[appearance]]

@@ -69,7 +69,7 @@ class GlobalContrast(Step):
         str,
         "the mean: of a column of the training samples, or of the sample",
         "column",
-        choices=("column", "sample", "none"),
+        choices=("column", "sample", "nothing"),
     )
     channels: str = option(str, "whether each channel is divided by its own", "apart", choices=("apart", "together"))
     floor: float = option(float, "deviations up to this are not divided by", default=NOTHING, least=0)

@@ -45,7 +45,7 @@ class Words(_Tokens):
     keep: str = option(str, "the words that stay of a text that is too long", "last", choices=("last", "first"))
 
     def shape(self, before: Shape) -> Shape:
-        self.need_rank(before, (), "texts")
+        self.need_rank(before, (0,), "texts")
         return (self.length,)
 
     def fitted(self, train: Array) -> Apply:
@@ -76,7 +76,7 @@ class NextCharacter(_Tokens):
     length: int = option(int, "characters of a piece", least=1)
 
     def shape(self, before: Shape) -> Shape:
-        self.need_rank(before, (), "streams of characters")
+        self.need_rank(before, (0,), "streams of characters")
         return (self.length,)
 
     def run(self, samples: Samples, random: Random) -> Samples:
