@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from timetrial.cli.shared import BadRequest
 
 if TYPE_CHECKING:
-    from timetrial.data.registry import Dataset
     from timetrial.spec.study import Resolved, Study
     from timetrial.spec.trial import Trial
 
@@ -55,20 +54,21 @@ def trials_of(study: Study) -> list[Trial]:
 
     for engine in study.engines:
         parse(engine)
-    dataset = find_dataset(study.data)
+    find_dataset(study.data)
     trials = expand(study, ZooResolver())
     if study.preprocessing:
-        _check_steps(dataset, trials)
+        check_steps(trials)
     return trials
 
 
-def _check_steps(dataset: Dataset, trials: list[Trial]) -> None:
+def check_steps(trials: Sequence[Trial]) -> None:
     """Unknown steps, and samples that would not fit their network, are said before anything is loaded or run."""
+    from timetrial.data.registry import find
     from timetrial.data.steps.chosen import chain_for
 
     for trial in trials:
         try:
-            chain_for(dataset, trial.network, trial.preprocessing)
+            chain_for(find(trial.dataset), trial.network, trial.preprocessing)
         except ValueError as error:
             raise BadRequest(f"preprocessing of '{trial.model}': {error}") from None
 
