@@ -95,6 +95,15 @@ def test_the_target_of_a_character_is_the_one_after_it() -> None:
     assert found.x_train.tolist() == [[a, b, r, a, 0], [a, 0, a, b, r]]
     assert found.y_train.tolist() == [[b, r, a, 0, a], [0, a, b, r, a]]
     assert (found.x_test.shape, found.y_test.shape) == ((0, 5), (0, 5))
+    pieces = np.frombuffer(b"abracadabr", np.uint8).reshape(2, 5).astype(np.int32)
+    after = np.frombuffer(b"bracadabra", np.uint8).reshape(2, 5).astype(np.int32)
+    ranked = run("next-character?vocabulary=4&length=5", pieces, pieces[:1], after, after[:1])
+    assert np.array_equal(ranked.x_train, found.x_train)
+    assert np.array_equal(ranked.y_train, found.y_train)
+    with pytest.raises(StepError, match="or pieces of 4, but is given 5"):
+        run("next-character?vocabulary=4&length=4", pieces, pieces, after, after)
+    with pytest.raises(StepError, match="needs bytes"):
+        run("next-character?vocabulary=4&length=5", pieces + 200, pieces, after, after)
     with pytest.raises(StepError, match="needs more than 12 characters, but is given 12"):
         run("next-character?vocabulary=4&length=12", stream, stream, np.zeros(0), np.zeros(0))
 

@@ -12,7 +12,7 @@ import numpy as np
 from timetrial.data.samples import Array, Samples
 from timetrial.data.steps.base import Apply, Random, Step, option, step
 from timetrial.spec.network import Network
-from timetrial.spec.shapes import Shape
+from timetrial.spec.shapes import Shape, describe
 
 _TAG = re.compile(r"<[^<>]*>")
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
@@ -69,28 +69,41 @@ class Words(_Tokens):
 
 @step("next-character")
 class NextCharacter(_Tokens):
-    """A stream of characters in pieces: the target of each is the one after it. Characters are ranked as words are."""
+    """A stream of characters in pieces: the target of each is the one after it. Characters are ranked as words are.
+
+    Bytes that are in pieces already, with their targets, are only ranked.
+    """
 
     first = True
     vocabulary: int = option(int, "different tokens, among them the 0 of all others", least=2)
     length: int = option(int, "characters of a piece", least=1)
 
     def shape(self, before: Shape) -> Shape:
-        self.need_rank(before, (0,), "streams of characters")
+        if before not in ((), (self.length,)):
+            raise self.refuse(
+                f"needs a stream of characters or pieces of {self.length}, but is given {describe(before)}"
+            )
         return (self.length,)
 
     def run(self, samples: Samples, random: Random) -> Samples:
         train, test = samples.x_train, samples.x_test
-        if train.dtype != np.uint8:
-            raise self.refuse(f"needs a stream of bytes, but is given {train.dtype}")
-        ranks = np.zeros(256, np.int32)
-        counts = np.bincount(train, minlength=256)
-        ordered = np.argsort(-counts, kind="stable")[: min(self.vocabulary - 1, np.count_nonzero(counts))]
-        ranks[ordered] = np.arange(1, len(ordered) + 1)
-        (x_train, y_train), (x_test, y_test) = (self._pieces(ranks[stream]) for stream in (train, test))
+        if train.dtype.kind not in "ui" or train.max() > 255:
+            raise self.refuse(f"needs bytes, but is given {train.dtype}")
+        ranks = self._ranks(train)
+        if train.ndim == 2:
+            x_train, y_train, x_test, y_test = (ranks[a] for a in (train, samples.y_train, test, samples.y_test))
+        else:
+            (x_train, y_train), (x_test, y_test) = (self._pieces(ranks[stream]) for stream in (train, test))
         if not len(x_train):
             raise self.refuse(f"needs more than {self.length} characters, but is given {len(train)}")
         return replace(samples, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+
+    def _ranks(self, train: Array) -> Array:
+        counts = np.bincount(train.reshape(-1), minlength=256)
+        ordered = np.argsort(-counts, kind="stable")[: min(self.vocabulary - 1, np.count_nonzero(counts))]
+        ranks = np.zeros(256, np.int32)
+        ranks[ordered] = np.arange(1, len(ordered) + 1)
+        return ranks
 
     def _pieces(self, stream: Array) -> tuple[Array, Array]:
         count = max(0, (len(stream) - 1) // self.length)
