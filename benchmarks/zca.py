@@ -68,13 +68,12 @@ def one(way: str, samples: int, values: int, out: Path) -> None:
 
 
 def measured(way: str, samples: int, values: int, core: int, folder: Path) -> float:
-    limits = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    limits = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     paths = [str(home()), *filter(None, sys.path)] if way == "scikit-learn" else [*filter(None, sys.path)]
     command = [sys.executable, __file__, "--one", way, "--samples", str(samples), "--values", str(values)]
-    done = subprocess.run(
-        ["taskset", "-c", str(core), *command, "--out", str(folder / f"zca-{way}.npy")],
-        env={**os.environ, **limits, "PYTHONPATH": os.pathsep.join(paths)}, check=True, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    command = ["taskset", "-c", str(core), *command, "--out", str(folder / f"zca-{way}.npy")]
+    variables = {**os.environ, **limits, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(command, env=variables, check=True, stdout=subprocess.PIPE, text=True)
     return float(json.loads(done.stdout)["seconds"])
 
 

@@ -319,6 +319,7 @@ def test_a_study_says_its_preprocessing() -> None:
     assert chains(models=both, preprocessing="published") == [("gcn",), ("width?size=20",)]
     assert chains(models=both, preprocessing=["gcn", "zca"]) == [("gcn", "zca")] * 2
     assert chains(models=both[:1], preprocessing="gcn") == [("gcn",)]
+    assert chains(models=both, preprocessing=["published", "scale"]) == [("gcn", "scale"), ("width?size=20", "scale")]
 
 
 def test_a_study_with_steps_is_checked_before_it_runs() -> None:
