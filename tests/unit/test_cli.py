@@ -438,7 +438,7 @@ def test_models_by_words_and_layer_by_layer(call: Call) -> None:
     assert "libraries/mlp-2x25" in names
     assert all(name.startswith("libraries/mlp-2") for name in names)
     shown = call("models", "show", "quick/mlp")
-    for words in ("dense_1", "235,146 parameters", "batch 64"):
+    for words in ("dense_1", "235,146 parameters", "batch 64", "data: fashion-mnist-6000, preprocessing: scale"):
         assert words in shown.stdout
 
 

@@ -44,7 +44,7 @@ class ZooResolver:
         from timetrial.spec.study import Resolved
 
         model = zoo.find(name, **options)
-        return Resolved(model.network, model.recipe, model.examples, dataset=model.dataset)
+        return Resolved(model.network, model.recipe, model.examples, model.dataset, model.preprocessing)
 
 
 def trials_of(study: Study) -> list[Trial]:
@@ -56,7 +56,22 @@ def trials_of(study: Study) -> list[Trial]:
         parse(engine)
     if study.data != DEFAULT:  # one name for one dataset, so that its trials are the same
         study = study.model_copy(update={"data": find_dataset(study.data).name})
-    return expand(study, ZooResolver())
+    trials = expand(study, ZooResolver())
+    if study.preprocessing:
+        check_steps(trials)
+    return trials
+
+
+def check_steps(trials: Sequence[Trial]) -> None:
+    """Unknown steps, and samples that would not fit their network, are said before anything is loaded or run."""
+    from timetrial.data.registry import find
+    from timetrial.data.steps.chosen import chain_for
+
+    for trial in trials:
+        try:
+            chain_for(find(trial.dataset), trial.network, trial.preprocessing)
+        except ValueError as error:
+            raise BadRequest(f"preprocessing of '{trial.model}': {error}") from None
 
 
 def data_ready(trials: Sequence[Trial]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,9 +20,7 @@ def inputs(dataset: Dataset, network: Network, x: Array) -> Array:
     """Tokens as int32; numbers as float32, images from 0 to 1."""
     if x.dtype == object:
         raise DataError(_of_no_shape(dataset, x))
-    stored = tuple(x.shape[1:])
-    if network.input.shape not in _forms(stored):
-        raise DataError(_misfit(dataset, network, stored))
+    check(dataset, network, tuple(x.shape[1:]))
     x = x.reshape(len(x), *network.input.shape)
     if network.input.tokens:
         return _tokens(dataset, network, network.input.tokens, x)
@@ -33,6 +32,12 @@ def inputs(dataset: Dataset, network: Network, x: Array) -> Array:
             "write `tokens:` with the size of the vocabulary in the network's input"
         )
     return np.ascontiguousarray(x, np.float32)
+
+
+def check(dataset: Dataset, network: Network, shape: Shape, steps: Sequence[str] = ()) -> None:
+    """Whether samples of this shape, which they have after the steps, fit the network."""
+    if network.input.shape not in _forms(shape):
+        raise DataError(_misfit(dataset, network, shape, steps))
 
 
 def labels(dataset: Dataset, network: Network, recipe: Recipe, y: Array) -> Array:
@@ -69,10 +74,11 @@ def _of_no_shape(dataset: Dataset, x: Array) -> str:
     )
 
 
-def _misfit(dataset: Dataset, network: Network, stored: Shape) -> str:
+def _misfit(dataset: Dataset, network: Network, stored: Shape, steps: Sequence[str]) -> str:
     forms = [describe(form) for form in _forms(stored)]
+    after = f" after {', '.join(steps)}" if steps else ""
     return (
-        f"the samples of dataset '{dataset.name}' are {describe(stored)}, but network '{network.name}' takes "
+        f"the samples of dataset '{dataset.name}' are {describe(stored)}{after}, but network '{network.name}' takes "
         f"{describe(network.input.shape)}; give the network an input of {' or '.join(forms)}, "
         "or use the dataset 'synthetic', which fits any network"
     )

@@ -39,26 +39,8 @@ class Dataset:
     source: str  # where it comes from and how it was chosen, in words
     read: Callable[[Dataset, Wanted], Samples] = field(repr=False, compare=False)
     synthetic: bool = False
-    sha256: str | None = None  # of what is read; None: nothing is, or it is not there yet
-    preprocessing: tuple[str, ...] = ()  # steps in words, where the model has none of its own
-    aliases: tuple[str, ...] = ()
-    # Of those that are kept on the shelf:
-    shelf: str | None = None  # the name there; two datasets may be views of one
-    dropped: tuple[int, ...] = ()  # columns that this view leaves out
-    train: int | None = None
-    test: int | None = None
-    reader: str = ""  # a module of `readers`
-    options: Mapping[str, Any] = field(default_factory=dict)
-    sources: tuple[Source, ...] = ()  # tried in this order
-    md5: tuple[tuple[str, str], ...] = ()  # of the published files, by name
-    content: str | None = None  # what the checksum of all arrays must be, whichever source they came from
-    gaps: bool = False  # inputs may be missing (NaN)
-    how: str = ""  # to get it by hand
-
-    @property
-    def download(self) -> int:
-        """Bytes to fetch, of the first source whose size is known."""
-        return next((source.size for source in self.sources if source.size), 0)
+    sha256: str | None = None  # of the file that is read; None: there is no file
+    preprocessing: tuple[str, ...] = ()  # its own steps, where a study asks for none and the model has none
 
 
 _datasets: dict[str, Dataset] = {}

@@ -23,8 +23,8 @@ from timetrial.stats.tails import Tails, tails
 from timetrial.stats.verdicts import Verdict, holm
 
 GROUP_KEYS = (
-    "model", "variant", "dataset", "batch", "task", "placement", "precision", "seed", "compile", "allocator",
-    "tf32", "deterministic", "profile",
+    "model", "variant", "dataset", "preprocessing", "batch", "task", "placement", "precision", "seed", "compile",
+    "allocator", "tf32", "deterministic", "profile",
 )  # fmt: skip
 
 
@@ -78,6 +78,7 @@ class Group:
             f"batch {cell['batch']}",
             cell["placement"],
             cell["dataset"],
+            cell.get("preprocessing"),
         ]
         return ", ".join(str(part) for part in parts if part)
 

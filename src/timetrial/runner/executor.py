@@ -153,10 +153,17 @@ class Executor:
 
     def _data(self, trial: Trial) -> Prepared:
         recipe = trial.recipe.model_dump(mode="json")
-        key = digest(network_digest(trial.network), recipe, trial.dataset, trial.seed, trial.samples)
+        wanted = (trial.dataset, trial.seed, trial.samples, trial.preprocessing)
+        key = digest(network_digest(trial.network), recipe, *wanted)
         if key not in self._prepared:
             self._prepared[key] = prepare(
-                trial.dataset, trial.network, trial.recipe, trial.seed, self.folder / ".work" / "data", trial.samples
+                trial.dataset,
+                trial.network,
+                trial.recipe,
+                trial.seed,
+                self.folder / ".work" / "data",
+                trial.samples,
+                trial.preprocessing,
             )
         return self._prepared[key]
 

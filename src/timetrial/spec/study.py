@@ -28,6 +28,7 @@ from timetrial.spec.shapes import Positive
 from timetrial.spec.trial import Amount, Settings, Task, Trial
 
 DEFAULT = "default"  # as `data`: each model's own dataset
+PUBLISHED = "published"  # among steps: those that each model was published with
 RESERVED = "machines"  # beside the studies in a folder of records lie the inventories of machines
 
 
@@ -99,6 +100,7 @@ class Study(_Model):
     placements: Annotated[tuple[AnyPlacement, ...], Len(min_length=1), BeforeValidator(written_out)] = (Placement(),)
     tasks: Annotated[tuple[Task, ...], Len(min_length=1)] = ("train",)
     data: str = "synthetic"
+    preprocessing: tuple[str, ...] | None = None  # steps; the dataset's own unless given
     samples: Amount | None = None
     recipe: dict[str, Any] = {}  # replaces parts of each model's own recipe
     settings: Settings = Settings()
@@ -121,7 +123,7 @@ class Study(_Model):
         """`engines: torch` is `engines: [torch]`, and so with the other lists."""
         if not isinstance(value, Mapping):
             return value
-        lists = ("models", "engines", "placements", "tasks", "exclude", "measure")
+        lists = ("models", "engines", "placements", "tasks", "exclude", "measure", "preprocessing")
         return {k: [v] if k in lists and isinstance(v, (str, Mapping)) else v for k, v in value.items()}
 
     @model_validator(mode="after")
@@ -211,6 +213,7 @@ class Resolved:
     recipe: Recipe
     samples: int | None = None
     dataset: str = ""
+    preprocessing: tuple[str, ...] = ()  # as published
 
 
 class Resolver(Protocol):
@@ -233,6 +236,7 @@ def expand(study: Study, resolver: Resolver) -> list[Trial]:
                 model=label, network=found.network, recipe=found.recipe, dataset=dataset, task=task, engine=engine,
                 placement=placement, settings=settings, seed=study.seed, samples=study.samples or found.samples,
                 variant=_variant(_under(variation, "recipe")),
+                preprocessing=_steps(study.preprocessing, found.preprocessing),
             )  # fmt: skip
             if not any(_matches(trial.coordinates, rule) for rule in study.exclude):
                 trials.setdefault(trial.id, trial)
@@ -303,6 +307,12 @@ def _replaced(part: M, changes: Mapping[str, Any], name: str) -> M:
         return type(part).model_validate(values)
     except ValidationError as error:
         raise StudyError(explain(error, type(part), name)) from None
+
+
+def _steps(asked: tuple[str, ...] | None, published: tuple[str, ...]) -> tuple[str, ...] | None:
+    if asked is None:
+        return None
+    return tuple(step for word in asked for step in (published if word == PUBLISHED else (word,)))
 
 
 def _label(model: str, options: Mapping[str, Any]) -> str:

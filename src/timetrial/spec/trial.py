@@ -53,6 +53,7 @@ class Trial(BaseModel):
     settings: Settings = Settings()
     seed: Natural = 1
     samples: Amount | None = None
+    preprocessing: tuple[str, ...] | None = None  # steps; None is the dataset's own
     variant: str = ""  # in words, what a study varies of the recipe; the id holds the recipe itself
 
     @cached_property
@@ -67,6 +68,7 @@ class Trial(BaseModel):
             _text(self.settings),
             str(self.seed),
             str(self.samples),
+            *(() if self.preprocessing is None else (" | ".join(self.preprocessing),)),
         )
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -79,6 +81,7 @@ class Trial(BaseModel):
             "placement": str(self.placement),
             "task": self.task,
             "dataset": self.dataset,
+            "preprocessing": ", ".join(self.preprocessing or ()),
             "batch": self.recipe.batch,
             "precision": self.recipe.precision,
             "variant": self.variant,

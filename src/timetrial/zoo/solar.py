@@ -36,10 +36,9 @@ def cnn(size: int) -> Model:
 ENTRIES = (
     Entry(
         name="solar/pyramid-{widths}",
-        summary="perceptron that narrows towards one linear output",
+        summary="perceptron that narrows towards one linear output: the irradiance in 10 s",
         source="solar: fully connected family",
         dataset="oahu",
-        preprocessing=("horizon 10 s",),
         make=pyramid,
         parameters=(
             Option(
@@ -54,10 +53,9 @@ ENTRIES = (
     ),
     Entry(
         name="solar/cnn",
-        summary="two convolutions over a map of the irradiance, one non-negative output",
+        summary="two convolutions over a map of 50x50 of the irradiance, one non-negative output: that in 10 s",
         source="solar: convolutional network",
         dataset="oahu",
-        preprocessing=("maps 50x50", "horizon 10 s"),
         make=cnn,
         parameters=(Option("size", int, "rows and columns of a map", default=50, least=6),),
     ),
