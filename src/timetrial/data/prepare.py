@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from timetrial.data import fit, store
+from timetrial.data import baselines, fit, store
 from timetrial.data.registry import Dataset, find
 from timetrial.data.samples import Array, DataError, Samples, Wanted
 from timetrial.spec.network import Network
@@ -63,8 +63,9 @@ def _request(dataset: Dataset, wanted: Wanted) -> dict[str, Any]:
         "loss": recipe.loss,
         "labels": recipe.labels,
         "samples": wanted.samples,
-        "seed": wanted.seed if dataset.synthetic else None,
-        "batch": recipe.batch if dataset.synthetic else None,
+        "seed": wanted.seed if dataset.made_to_measure else None,
+        "batch": recipe.batch if dataset.made_to_measure else None,
+        "state": dataset.state,
     }
 
 
@@ -76,7 +77,15 @@ def _make(dataset: Dataset, wanted: Wanted) -> tuple[dict[str, Array], dict[str,
         "x_test": fit.inputs(dataset, wanted.network, read.x_test),
         "y_test": fit.labels(dataset, wanted.network, wanted.recipe, read.y_test),
     }
-    return arrays, _provenance(dataset, wanted, arrays)
+    return arrays, {**_provenance(dataset, wanted, arrays), **_scored(read, arrays["y_test"])}
+
+
+def _scored(read: Samples, y_test: Array) -> dict[str, Any]:
+    """What a network's error is to be held against, where the dataset knows such a thing."""
+    if not read.guesses:
+        return dict(read.facts)
+    unit, size = read.unit
+    return {**read.facts, "baselines": baselines.errors(read.guesses, y_test), "unit": {"name": unit, "size": size}}
 
 
 def _cut(dataset: Dataset, wanted: Wanted, read: Samples) -> Samples:
@@ -99,7 +108,7 @@ def _provenance(dataset: Dataset, wanted: Wanted, arrays: dict[str, Array]) -> d
         "licence": dataset.licence,
         "citation": dataset.citation,
         "sha256": dataset.sha256,
-        "seed": wanted.seed if dataset.synthetic else None,
+        "seed": wanted.seed if dataset.made_to_measure else None,
         "train": len(arrays["x_train"]),
         "test": len(arrays["x_test"]),
         "arrays": {name: f"{array.dtype} {list(array.shape)}" for name, array in arrays.items()},

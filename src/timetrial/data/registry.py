@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from timetrial.spec.shapes import Shape
@@ -37,9 +38,17 @@ class Dataset:
     read: Callable[[Dataset, Wanted], Samples] = field(repr=False, compare=False)
     synthetic: bool = False
     sha256: str | None = None  # of the file that is read; None: there is no file
+    state: str | None = None  # what its samples depend on beside its name and file
+
+    @property
+    def made_to_measure(self) -> bool:
+        """A stand-in of the seed and batch that ask for it; any other dataset is the same for all."""
+        return self.synthetic and self.state is None
 
 
 _datasets: dict[str, Dataset] = {}
+# Datasets with options after `?` in their names: found by the `find` of a module, loaded when first asked for.
+_families = dict.fromkeys(("solar-synthetic", "hope-melpitz", "oahu"), "timetrial.data.solar.entries")
 
 
 def register(dataset: Dataset) -> Dataset:
@@ -48,12 +57,15 @@ def register(dataset: Dataset) -> Dataset:
 
 
 def names() -> list[str]:
-    return sorted(_datasets)
+    return sorted([*_datasets, *_families])
 
 
 def find(name: str) -> Dataset:
     if name in _datasets:
         return _datasets[name]
+    if family := _families.get(name.partition("?")[0]):
+        found: Dataset = import_module(family).find(name)
+        return found
     if shaped := _SHAPED.fullmatch(name):
         return _shaped(name, tuple(map(int, shaped[1].split("x"))), int(shaped[2]))
     raise _unknown(name)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from numpy.typing import NDArray
@@ -35,7 +36,11 @@ class Samples:
     y_train: Array
     x_test: Array
     y_test: Array
+    guesses: Mapping[str, Array] = field(default_factory=dict)  # of the test's targets, by ways that need no network
+    unit: tuple[str, float] = ("", 1.0)  # of the targets: what one of them is
+    facts: Mapping[str, Any] = field(default_factory=dict)  # how they were chosen, for the provenance
 
     def first(self, count: int) -> Samples:
         """The first training samples, and at most as many for the test."""
-        return Samples(self.x_train[:count], self.y_train[:count], self.x_test[:count], self.y_test[:count])
+        parts = {name: getattr(self, name)[:count] for name in ("x_train", "y_train", "x_test", "y_test")}
+        return replace(self, **parts, guesses={name: guess[:count] for name, guess in self.guesses.items()})
