@@ -84,8 +84,9 @@ def _scored(read: Samples, y_test: Array) -> dict[str, Any]:
     """What a network's error is to be held against, where the dataset knows such a thing."""
     if not read.guesses:
         return dict(read.facts)
+    guesses = {name: guess[: len(y_test)] for name, guess in read.guesses.items()}
     unit, size = read.unit
-    return {**read.facts, "baselines": baselines.errors(read.guesses, y_test), "unit": {"name": unit, "size": size}}
+    return {**read.facts, "baselines": baselines.errors(guesses, y_test), "unit": {"name": unit, "size": size}}
 
 
 def _cut(dataset: Dataset, wanted: Wanted, read: Samples) -> Samples:

@@ -18,9 +18,9 @@ from timetrial.data.solar.grid import Floats
 Field = NDArray[np.float32]
 
 CELL = 30.0  # metres; the disc of the sun blurs a shadow from 3,200 m by as much
-SMALLEST, LARGEST = 60.0, 9000.0  # metres: no structure is finer, none coarser
-SLOPE = 3.7  # of the power spectrum between these, in two dimensions
-EDGE = 0.06  # how fast shade begins, in units of thickness
+SMALLEST, LARGEST = 60.0, 12_000.0  # metres: no structure is finer, none coarser
+SLOPE = 3.6  # of the power spectrum between these, in two dimensions
+EDGE = 0.05  # how fast shade begins, in units of thickness
 SUN, SHADE = 1.04, 0.68  # clear-sky index in the open, and under thin cloud
 DEPTH, DARKEST = 0.25, 0.50  # how much darker thick cloud is, and over which thickness
 BRIGHT, REACH = 0.42, 0.5  # brightening at a cloud's edge, and over which thickness it fades

@@ -177,8 +177,8 @@ def _used(composer: Composer) -> Indices:
 
 
 def _whole(composer: Composer) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = ~np.isnan(composer.values[:, _used(composer)]).any(axis=1)
-    return found
+    missing: NDArray[np.bool_] = np.isnan(composer.values[:, _used(composer)])
+    return np.logical_not(missing.any(axis=1))
 
 
 def _affordable(samples: int, form: tuple[int, int]) -> int:
@@ -192,8 +192,9 @@ def _split(grid: Grid, seen: Indices, future: Indices, settings: Settings) -> li
     cuts, start = [], 0
     for name, end in zip(("training", "validation", "test"), ends, strict=True):
         part = slice(start, end)
-        kept = future[part] < (seen[end] if end < count else len(grid.times))
-        if not kept.any() and (name != "validation" or settings.validation):
+        until = seen[end] if end < count else len(grid.times)
+        kept = np.flatnonzero(future[part] < until)
+        if not kept.size and (name != "validation" or settings.validation):
             raise DataError(
                 f"{grid.source}: {count:,} samples with a gap of {settings.horizon} s between the parts leave none for "
                 f"the {name}; use more data, a shorter horizon= or a smaller every="

@@ -10,13 +10,14 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from timetrial.data.samples import DataError
-from timetrial.data.solar.grid import SECOND, Floats, Grid
+from timetrial.data.solar.grid import SECOND, Floats, Grid, when
 
 # The stations of the Oahu grid by the archive's order of columns, with latitude and longitude; None stands for a sensor
 # on a tilted plane.
@@ -60,6 +61,12 @@ def read(path: Path) -> Grid:
                 f"{', '.join(first.sensors)}; the files of a folder must have the same"
             )
     parts.sort(key=lambda part: int(part.times[0]))
+    for earlier, later in pairwise(parts):
+        if later.times[0] <= earlier.times[-1]:
+            raise DataError(
+                f"{later.source}: begins {when(later.times[0])}, before {earlier.source} ends "
+                f"({when(earlier.times[-1])}); keep one file a time"
+            )
     return Grid(
         source=path.name,
         times=np.concatenate([part.times for part in parts]),
@@ -122,7 +129,7 @@ def _archive(path: Path, count: int) -> Layout:
 def _headed(path: Path, header: tuple[str, ...]) -> Layout:
     clock, zone = _clock(path, header)
     others = [column for column in header if column and column not in clock.values()]
-    level = [column for column in others if re.search(r"global horiz|\bgh(?:i)?\b|^gh_", column, re.IGNORECASE)]
+    level = [column for column in others if re.search(r"global horiz|(?<![a-z])ghi?(?![a-z])", column, re.IGNORECASE)]
     level = level or [c for c in others if not re.search(r"tilt|^gt_|zenith|azimuth|airmass", c, re.IGNORECASE)]
     sensors: dict[str, str] = {}
     for column in level:

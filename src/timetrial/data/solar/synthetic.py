@@ -25,7 +25,7 @@ class Scene:
     latitude: float = 21.312
     longitude: float = -158.084
     extent: float = 1000.0  # metres from side to side
-    wind: float = 8.0  # m/s; the second layer of clouds has another
+    wind: float = 10.0  # m/s; the second layer of clouds has another
     cover: float = 0.5  # share of the sky in clouds, on average
     lowest: float = 5.0  # degrees of the sun: only what is above is made up
     seed: int = 1
