@@ -51,7 +51,7 @@ def folders(place: Path) -> list[Path]:
 
 
 def test_known_names_are_found_and_frozen() -> None:
-    assert names() == [FASHION, "synthetic"]
+    assert names() == [FASHION, "hope-melpitz", "oahu", "solar-synthetic", "synthetic"]
     fashion = find(FASHION)
     assert (fashion.classes, fashion.input_shape, fashion.licence, fashion.synthetic) == (10, (28, 28), "MIT", False)
     with pytest.raises(FrozenInstanceError):
@@ -74,7 +74,7 @@ def test_synthetic_datasets_say_so_in_every_word(name: str) -> None:
 @pytest.mark.parametrize(("name", "advice"), [
     ("fashion-mnist", "did you mean 'fashion-mnist-6000'?"),
     ("Fashion-MNIST-6000", "did you mean 'fashion-mnist-6000'?"),
-    ("zebra", "known: fashion-mnist-6000, synthetic"),
+    ("zebra", "known: fashion-mnist-6000, hope-melpitz, oahu, solar-synthetic, synthetic"),
     ("synthetic:28x28", "as in 'synthetic:28x28x1:10'"),
     ("synthetic:0x3:10", "as in 'synthetic:28x28x1:10'"),
 ])  # fmt: skip
