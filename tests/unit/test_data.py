@@ -51,7 +51,8 @@ def folders(place: Path) -> list[Path]:
 
 
 def test_known_names_are_found_and_frozen() -> None:
-    assert {FASHION, "synthetic", "mnist", "cifar10", "shuttle", "imdb", "enwik8", "svhn", "norb"} <= set(names())
+    there = {FASHION, "synthetic", "mnist", "cifar10", "shuttle", "imdb", "enwik8", "svhn", "norb", "solar-synthetic"}
+    assert there <= set(names())
     fashion = find(FASHION)
     assert (fashion.classes, fashion.input_shape, fashion.licence, fashion.synthetic) == (10, (28, 28), "MIT", False)
     with pytest.raises(FrozenInstanceError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from timetrial.data import fit, store
+from timetrial.data import baselines, fit, store
 from timetrial.data.registry import Dataset, find
 from timetrial.data.samples import Array, DataError, Samples, Wanted, counted
 from timetrial.data.steps import Chain
@@ -75,8 +75,9 @@ def _request(dataset: Dataset, wanted: Wanted, chain: Chain | None) -> dict[str,
         "labels": recipe.labels,
         "samples": wanted.samples,
         "preprocessing": chain.texts if chain else None,
-        "seed": wanted.seed if dataset.synthetic or (chain and chain.random) else None,
-        "batch": recipe.batch if dataset.synthetic else None,
+        "seed": wanted.seed if dataset.made_to_measure or (chain and chain.random) else None,
+        "batch": recipe.batch if dataset.made_to_measure else None,
+        "state": dataset.state,
     }
 
 
@@ -96,7 +97,17 @@ def _make(
         "x_test": fit.inputs(dataset, wanted.network, read.x_test),
         "y_test": fit.labels(dataset, wanted.network, wanted.recipe, read.y_test),
     }
-    return arrays, _provenance(dataset, wanted, chain, arrays)
+    # Steps make new samples; what a network is held against was read with the old ones.
+    return arrays, {**_provenance(dataset, wanted, chain, arrays), **_scored(cut(raw), arrays["y_test"])}
+
+
+def _scored(read: Samples, y_test: Array) -> dict[str, Any]:
+    """What a network's error is to be held against, where the dataset knows such a thing."""
+    if not read.guesses:
+        return dict(read.facts)
+    guesses = {name: guess[: len(y_test)] for name, guess in read.guesses.items()}
+    unit, size = read.unit
+    return {**read.facts, "baselines": baselines.errors(guesses, y_test), "unit": {"name": unit, "size": size}}
 
 
 def _cut(dataset: Dataset, asked: int | None, read: Samples) -> Samples:
@@ -120,7 +131,7 @@ def _provenance(dataset: Dataset, wanted: Wanted, chain: Chain, arrays: dict[str
         "citation": dataset.citation,
         "sha256": dataset.sha256,
         "preprocessing": list(chain.texts),
-        "seed": wanted.seed if dataset.synthetic or chain.random else None,
+        "seed": wanted.seed if dataset.made_to_measure or chain.random else None,
         "train": len(arrays["x_train"]),
         "test": len(arrays["x_test"]),
         "arrays": {name: f"{array.dtype} {list(array.shape)}" for name, array in arrays.items()},

@@ -39,12 +39,38 @@ class Dataset:
     source: str  # where it comes from and how it was chosen, in words
     read: Callable[[Dataset, Wanted], Samples] = field(repr=False, compare=False)
     synthetic: bool = False
-    sha256: str | None = None  # of the file that is read; None: there is no file
+    sha256: str | None = None  # of what is read; None: nothing is, or it is not there yet
+    state: str | None = None  # what its samples depend on beside its name and file
     preprocessing: tuple[str, ...] = ()  # its own steps, where a study asks for none and the model has none
+    aliases: tuple[str, ...] = ()
+    # Of those that are kept on the shelf:
+    shelf: str | None = None  # the name there; two datasets may be views of one
+    dropped: tuple[int, ...] = ()  # columns that this view leaves out
+    train: int | None = None
+    test: int | None = None
+    reader: str = ""  # a module of `readers`
+    options: Mapping[str, Any] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()  # tried in this order
+    md5: tuple[tuple[str, str], ...] = ()  # of the published files, by name
+    content: str | None = None  # what the checksum of all arrays must be, whichever source they came from
+    gaps: bool = False  # inputs may be missing (NaN)
+    how: str = ""  # to get it by hand
+
+    @property
+    def download(self) -> int:
+        """Bytes to fetch, of the first source whose size is known."""
+        return next((source.size for source in self.sources if source.size), 0)
+
+    @property
+    def made_to_measure(self) -> bool:
+        """A stand-in of the seed and batch that ask for it; any other dataset is the same for all."""
+        return self.synthetic and self.state is None
 
 
 _datasets: dict[str, Dataset] = {}
 _SETS = ("images", "tables", "texts")
+# Datasets with options after `?` in their names: found by the `find` of a module, loaded when first asked for.
+_families = dict.fromkeys(("solar-synthetic", "hope-melpitz", "oahu"), "timetrial.data.solar.entries")
 
 
 def register(dataset: Dataset) -> Dataset:
@@ -59,7 +85,7 @@ def every() -> dict[str, Dataset]:
 
 
 def names() -> list[str]:
-    return sorted(every())
+    return sorted([*every(), *_families])
 
 
 def known(name: str) -> Dataset | None:
@@ -72,6 +98,9 @@ def find(name: str) -> Dataset:
     """A dataset by name: a known one, one that was imported, or a stand-in."""
     if found := known(name):
         return _as_kept(found)
+    if family := _families.get(name.partition("?")[0]):
+        of_options: Dataset = import_module(family).find(name)
+        return of_options
     if kept := look_up(name):
         return imported(kept)
     if shaped := _SHAPED.fullmatch(name):

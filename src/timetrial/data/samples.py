@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -41,11 +41,16 @@ class Samples:
     x_test: Array
     y_test: Array
     class_names: tuple[str, ...] = field(default=(), kw_only=True)
+    guesses: Mapping[str, Array] = field(
+        default_factory=dict, kw_only=True
+    )  # of the test's targets, by ways that need no network
+    unit: tuple[str, float] = field(default=("", 1.0), kw_only=True)  # of the targets: what one of them is
+    facts: Mapping[str, Any] = field(default_factory=dict, kw_only=True)  # how they were chosen, for the provenance
 
     def first(self, count: int) -> Samples:
         """The first training samples, and at most as many for the test."""
-        train, test = (self.x_train[:count], self.y_train[:count]), (self.x_test[:count], self.y_test[:count])
-        return Samples(*train, *test, class_names=self.class_names)
+        parts = {name: getattr(self, name)[:count] for name in ("x_train", "y_train", "x_test", "y_test")}
+        return replace(self, **parts, guesses={name: guess[:count] for name, guess in self.guesses.items()})
 
 
 def counted(asked: int | str, available: int) -> int:

@@ -112,7 +112,8 @@ def load(kept: Kept) -> Samples:
 
     try:
         read = {part: _read(kept, part, facts) for part, facts in kept.facts["arrays"].items()}
-        return Samples(**read, class_names=tuple(kept.facts.get("class_names", ())))
+        parts = (read[part] for part in ("x_train", "y_train", "x_test", "y_test"))
+        return Samples(*parts, class_names=tuple(kept.facts.get("class_names", ())))
     except (OSError, ValueError, KeyError, TypeError) as error:
         if isinstance(error, DataError):
             raise
