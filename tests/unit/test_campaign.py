@@ -288,6 +288,18 @@ def test_a_run_may_use_most_of_what_is_free_or_what_the_study_says(
     assert (bounds.timeout, bounds.memory) == (120, allowed)
 
 
+def test_the_steps_of_a_study_reach_the_data_of_its_runs(folder: Path) -> None:
+    plain, stepped = (
+        bench.study("honest", data="synthetic:6x6x2:4", **more) for more in ({}, {"preprocessing": ["gcn"]})
+    )
+    carrying = executor.Executor(plain, folder, machine_with(folder, 2**30, None), "made")
+    x, chained = (carrying._data(bench.trials_of(asked)[0]) for asked in (plain, stepped))
+    assert x.provenance["preprocessing"] == []
+    assert chained.provenance["preprocessing"] == ["gcn?subtract=column&channels=apart&floor=1e-08"]
+    assert np.allclose(np.load(chained.x_train).std((1, 2)), 1, atol=1e-4)
+    assert not np.allclose(np.load(x.x_train).std((1, 2)), 1, atol=1e-2)
+
+
 # --- the gate ---------------------------------------------------------------------------------------------------------
 
 

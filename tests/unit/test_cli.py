@@ -77,7 +77,7 @@ WIDE = {"name": "wide", "input": {"shape": [4, 4, 1]}, "layers": [{"conv2d": {"f
         ({"engines": ["torch@latest"]}, "'latest' in 'torch@latest' is no version; write the engine as torch@1.2.3"),
         ({"recipe": {"batch": -5}}, "recipe: 'batch': input should be greater than 0, not -5"),
         ({"models": ["quick/cnnn"]}, "there is no model 'quick/cnnn'; did you mean 'quick/cnn'"),
-        ({"data": "fashion"}, "there is no dataset 'fashion'; did you mean 'fashion-mnist-6000'?"),
+        ({"data": "fashion"}, "there is no dataset 'fashion'; did you mean 'fashion-mnist' or 'fashion-mnist-6000'"),
         ({"placements": ["gpu"]}, "'gpu' is not a placement; write cpu, cpu:THREADS, cpu:FIRST-LAST or cuda:INDEX"),
         ({"exclude": [{"colour": "red"}]}, "exclude: there is no 'colour'; use model, engine"),
         ({"exclude": [{"engine": "*"}]}, "nothing is left to run after its exclusions"),
@@ -438,7 +438,7 @@ def test_models_by_words_and_layer_by_layer(call: Call) -> None:
     assert "libraries/mlp-2x25" in names
     assert all(name.startswith("libraries/mlp-2") for name in names)
     shown = call("models", "show", "quick/mlp")
-    for words in ("dense_1", "235,146 parameters", "batch 64"):
+    for words in ("dense_1", "235,146 parameters", "batch 64", "data: fashion-mnist-6000, preprocessing: scale"):
         assert words in shown.stdout
 
 

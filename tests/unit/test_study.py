@@ -304,7 +304,7 @@ def test_what_is_no_placement_is_said_with_the_remedy(text: Any) -> None:
         ({"placements": ["gpu"]}, "here: placements.0: 'gpu' is not a placement; write cpu, cpu:THREADS, cpu:FIRST-LAST or cuda:INDEX"),
         ({"repeat": 0}, "here: 'repeat': input should be greater than 0, not 0"),
         ({"repeat": 1.5}, "here: 'repeat'"),
-        ({"samples": -1}, "here: 'samples'"),
+        ({"samples": -1}, "here: samples: give a number above 0"),
         ({"seed": -1}, "here: 'seed'"),
         ({"seed": 2**32}, "here: 'seed'"),
         ({"profile": "fast"}, "here: 'profile': input should be 'quick', 'normal' or 'publish', not 'fast'"),

@@ -328,7 +328,7 @@ def test_unknown_names_get_close_matches(name: str, hint: str) -> None:
         ("backends/cnn-softmax?layers=0", "option 'layers' is at least 1, not 0"),
         ("backends/cnn-softmax?fraction=none", "option 'fraction' wants a number, not none"),
         ("backends/all-cnn-c?dense_output=maybe", "wants true or false, not 'maybe'"),
-        ("backends/fnn-2?input=norb", "is one of mnist, cifar10, svhn, not 'norb'"),
+        ("backends/fnn-2?input=norb", "is one of mnist, cifar10, svhn, colours, not 'norb'"),
         ("backends/fnn-2-svhn?input=mnist", "option 'input' is given as svhn and as mnist"),
         ("backends/fnn-0", "option 'depth' is at least 1, not 0"),
         ("backends/cnn-softmax?layers", "write options as 'name?option=value&option=value', not 'layers'"),

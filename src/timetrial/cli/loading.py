@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,18 +44,49 @@ class ZooResolver:
         from timetrial.spec.study import Resolved
 
         model = zoo.find(name, **options)
-        return Resolved(model.network, model.recipe, model.examples)
+        return Resolved(model.network, model.recipe, model.examples, model.dataset, model.preprocessing)
 
 
 def trials_of(study: Study) -> list[Trial]:
     from timetrial.data.registry import find as find_dataset
     from timetrial.engines.registry import parse
-    from timetrial.spec.study import expand
+    from timetrial.spec.study import DEFAULT, expand
 
     for engine in study.engines:
         parse(engine)
-    find_dataset(study.data)
-    return expand(study, ZooResolver())
+    if study.data != DEFAULT:  # one name for one dataset, so that its trials are the same
+        study = study.model_copy(update={"data": find_dataset(study.data).name})
+    trials = expand(study, ZooResolver())
+    if study.preprocessing:
+        check_steps(trials)
+    return trials
+
+
+def check_steps(trials: Sequence[Trial]) -> None:
+    """Unknown steps, and samples that would not fit their network, are said before anything is loaded or run."""
+    from timetrial.data.registry import find
+    from timetrial.data.steps.chosen import chain_for
+
+    for trial in trials:
+        try:
+            chain_for(find(trial.dataset), trial.network, trial.preprocessing)
+        except ValueError as error:
+            raise BadRequest(f"preprocessing of '{trial.model}': {error}") from None
+
+
+def data_ready(trials: Sequence[Trial]) -> None:
+    """Before anything runs: is each dataset here, or what brings it?"""
+    from timetrial.data.errors import DataError
+    from timetrial.data.registry import UnknownDataset, absent, find
+    from timetrial.data.shelf import look_up
+
+    for name in dict.fromkeys(trial.dataset for trial in trials):
+        try:
+            dataset = find(name)
+        except UnknownDataset as error:
+            raise DataError(f"{error}, or use 'synthetic', which fits any network") from None
+        if dataset.shelf and look_up(dataset.shelf) is None:
+            raise DataError(absent(dataset))
 
 
 def changed(study: Study, **changes: Any) -> Study:

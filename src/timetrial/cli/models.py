@@ -58,6 +58,8 @@ def show_model(
                     "multiply_adds": network.multiply_adds,
                     "network": network,
                     "recipe": model.recipe,
+                    "dataset": model.dataset,
+                    "preprocessing": model.preprocessing,
                 }
             )
         else:
@@ -79,6 +81,7 @@ def _show(name: str, model: Model) -> None:
     chosen = {"batch": model.recipe.batch, "epochs": model.recipe.epochs, "loss": model.recipe.loss, **recipe}
     chosen["optimiser"] = optimiser.model_dump(exclude_defaults=True) | {"kind": optimiser.kind, "rate": optimiser.rate}
     out.print("recipe: " + ", ".join(f"{key} {value}" for key, value in chosen.items()))
+    out.print(f"data: {model.dataset}, preprocessing: {', '.join(model.preprocessing) or 'none published'}")
 
 
 def _table(network: Network) -> object:

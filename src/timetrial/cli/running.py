@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 def carry_out(
     study: Study, trials: Sequence[Trial], records: Path, *, fresh: bool, as_json: bool, report: Path | None
 ) -> None:
+    from timetrial.cli.loading import data_ready
     from timetrial.runner.campaign import Campaign
 
+    data_ready(trials)
     campaign = Campaign(study, trials, records, fresh)
     if campaign.done:
         say(f"{len(campaign.done)} runs are already measured and are kept (--fresh measures them again).")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,20 +18,26 @@ if TYPE_CHECKING:
 
 def inputs(dataset: Dataset, network: Network, x: Array) -> Array:
     """Tokens as int32; numbers as float32, images from 0 to 1."""
-    stored = tuple(x.shape[1:])
-    if network.input.shape not in _forms(stored):
-        raise DataError(_misfit(dataset, network, stored))
+    if x.dtype == object:
+        raise DataError(_of_no_shape(dataset, x))
+    check(dataset, network, tuple(x.shape[1:]))
     x = x.reshape(len(x), *network.input.shape)
     if network.input.tokens:
         return _tokens(dataset, network, network.input.tokens, x)
     if x.dtype == np.uint8:
-        return np.ascontiguousarray(x, np.float32) / np.float32(255)
+        return np.divide(x, np.float32(255), dtype=np.float32)
     if np.issubdtype(x.dtype, np.integer):
         raise DataError(
             f"dataset '{dataset.name}' has tokens, but network '{network.name}' takes numbers; "
             "write `tokens:` with the size of the vocabulary in the network's input"
         )
     return np.ascontiguousarray(x, np.float32)
+
+
+def check(dataset: Dataset, network: Network, shape: Shape, steps: Sequence[str] = ()) -> None:
+    """Whether samples of this shape, which they have after the steps, fit the network."""
+    if network.input.shape not in _forms(shape):
+        raise DataError(_misfit(dataset, network, shape, steps))
 
 
 def labels(dataset: Dataset, network: Network, recipe: Recipe, y: Array) -> Array:
@@ -59,10 +66,19 @@ def _forms(stored: Shape) -> list[Shape]:
     return list(dict.fromkeys([*forms, (elements(stored),)]))
 
 
-def _misfit(dataset: Dataset, network: Network, stored: Shape) -> str:
-    forms = [describe(form) for form in _forms(stored)]
+def _of_no_shape(dataset: Dataset, x: Array) -> str:
+    what = "texts" if len(x) and isinstance(x[0], str) else "sequences"
     return (
-        f"the samples of dataset '{dataset.name}' are {describe(stored)}, but network '{network.name}' takes "
+        f"the samples of dataset '{dataset.name}' are {what} of different lengths, which no network takes as they are; "
+        f"name steps that make them alike, or use 'synthetic:{dataset.name}'"
+    )
+
+
+def _misfit(dataset: Dataset, network: Network, stored: Shape, steps: Sequence[str]) -> str:
+    forms = [describe(form) for form in _forms(stored)]
+    after = f" after {', '.join(steps)}" if steps else ""
+    return (
+        f"the samples of dataset '{dataset.name}' are {describe(stored)}{after}, but network '{network.name}' takes "
         f"{describe(network.input.shape)}; give the network an input of {' or '.join(forms)}, "
         "or use the dataset 'synthetic', which fits any network"
     )

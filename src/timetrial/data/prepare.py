@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from timetrial.data import fit, store
+from timetrial.data import baselines, fit, store
 from timetrial.data.registry import Dataset, find
-from timetrial.data.samples import Array, DataError, Samples, Wanted
+from timetrial.data.samples import Array, DataError, Samples, Wanted, counted
+from timetrial.data.steps import Chain
+from timetrial.data.steps.chosen import chain_for, default_chain
 from timetrial.spec.network import Network
 from timetrial.spec.recipe import Recipe
 
-FORM = 1  # counted up when the same request is to give other arrays
+FORM = 2  # counted up when the same request is to give other arrays
 
 
 @dataclass(frozen=True)
@@ -33,24 +35,33 @@ class Prepared:
 
 
 def prepare(
-    dataset: str, network: Network, recipe: Recipe, seed: int, folder: Path, samples: int | None = None
+    dataset: str,
+    network: Network,
+    recipe: Recipe,
+    seed: int,
+    folder: Path,
+    samples: int | str | None = None,
+    preprocessing: Sequence[str] | None = None,
 ) -> Prepared:
     """The prepared dataset in `folder`: made if it is not there or no longer intact.
 
-    The seed makes a stand-in; a real dataset is the same for every seed. `samples` takes the first of the training
-    samples, and at most as many of the test's.
+    The seed makes a stand-in and what steps draw; a real dataset without chance is the same for every seed. `samples`
+    takes the first of the training samples, a number or a share of them such as `33%`, and at most as many of the
+    test's. `preprocessing` are steps; without them the samples are only brought into the network's form.
     """
     described = find(dataset)
-    if samples is not None and samples < 1:
+    share = samples if isinstance(samples, str) else None
+    if isinstance(samples, int) and samples < 1:
         raise DataError(f"{samples} samples of dataset '{dataset}' cannot be prepared; ask for at least one")
-    wanted = Wanted(network, recipe, seed, samples)
-    request = _request(described, wanted)
-    kept = store.look_up(folder, request) or store.keep(folder, request, *_make(described, wanted))
+    wanted = Wanted(network, recipe, seed, samples if isinstance(samples, int) else None)
+    chain = chain_for(described, network, preprocessing)
+    request = {**_request(described, wanted, chain), **({"share": share} if share else {})}
+    kept = store.look_up(folder, request) or store.keep(folder, request, *_make(described, wanted, chain, share))
     files = {name: kept.folder / f"{name}.npy" for name in store.NAMES}
     return Prepared(**files, content=kept.content, provenance=kept.provenance)
 
 
-def _request(dataset: Dataset, wanted: Wanted) -> dict[str, Any]:
+def _request(dataset: Dataset, wanted: Wanted, chain: Chain | None) -> dict[str, Any]:
     """Everything that the arrays depend on, and nothing else: networks of the same shapes share them."""
     network, recipe = wanted.network, wanted.recipe
     return {
@@ -63,34 +74,54 @@ def _request(dataset: Dataset, wanted: Wanted) -> dict[str, Any]:
         "loss": recipe.loss,
         "labels": recipe.labels,
         "samples": wanted.samples,
-        "seed": wanted.seed if dataset.synthetic else None,
-        "batch": recipe.batch if dataset.synthetic else None,
+        "preprocessing": chain.texts if chain else None,
+        "seed": wanted.seed if dataset.made_to_measure or (chain and chain.random) else None,
+        "batch": recipe.batch if dataset.made_to_measure else None,
+        "state": dataset.state,
     }
 
 
-def _make(dataset: Dataset, wanted: Wanted) -> tuple[dict[str, Array], dict[str, Any]]:
-    read = _cut(dataset, wanted, dataset.read(dataset, wanted))
+def _make(
+    dataset: Dataset, wanted: Wanted, chain: Chain | None, share: str | None
+) -> tuple[dict[str, Array], dict[str, Any]]:
+    raw = dataset.read(dataset, wanted)
+    chain = chain or default_chain(raw, wanted.network)
+
+    def cut(samples: Samples) -> Samples:
+        return _cut(dataset, counted(share, len(samples.x_train)) if share else wanted.samples, samples)
+
+    read = chain.run(raw, wanted.seed, cut)
     arrays = {
         "x_train": fit.inputs(dataset, wanted.network, read.x_train),
         "y_train": fit.labels(dataset, wanted.network, wanted.recipe, read.y_train),
         "x_test": fit.inputs(dataset, wanted.network, read.x_test),
         "y_test": fit.labels(dataset, wanted.network, wanted.recipe, read.y_test),
     }
-    return arrays, _provenance(dataset, wanted, arrays)
+    # Steps make new samples; what a network is held against was read with the old ones.
+    return arrays, {**_provenance(dataset, wanted, chain, arrays), **_scored(cut(raw), arrays["y_test"])}
 
 
-def _cut(dataset: Dataset, wanted: Wanted, read: Samples) -> Samples:
-    if wanted.samples is None:
+def _scored(read: Samples, y_test: Array) -> dict[str, Any]:
+    """What a network's error is to be held against, where the dataset knows such a thing."""
+    if not read.guesses:
+        return dict(read.facts)
+    guesses = {name: guess[: len(y_test)] for name, guess in read.guesses.items()}
+    unit, size = read.unit
+    return {**read.facts, "baselines": baselines.errors(guesses, y_test), "unit": {"name": unit, "size": size}}
+
+
+def _cut(dataset: Dataset, asked: int | None, read: Samples) -> Samples:
+    if asked is None:
         return read
-    if wanted.samples > len(read.x_train):
+    if asked > len(read.x_train):
         raise DataError(
-            f"dataset '{dataset.name}' has {len(read.x_train):,} training samples, but {wanted.samples:,} were asked "
+            f"dataset '{dataset.name}' has {len(read.x_train):,} training samples, but {asked:,} were asked "
             "for; ask for fewer, or use the dataset 'synthetic', which has as many as are asked for"
         )
-    return read.first(wanted.samples)
+    return read.first(asked)
 
 
-def _provenance(dataset: Dataset, wanted: Wanted, arrays: dict[str, Array]) -> dict[str, Any]:
+def _provenance(dataset: Dataset, wanted: Wanted, chain: Chain, arrays: dict[str, Array]) -> dict[str, Any]:
     return {
         "dataset": dataset.name,
         "synthetic": dataset.synthetic,
@@ -99,7 +130,8 @@ def _provenance(dataset: Dataset, wanted: Wanted, arrays: dict[str, Array]) -> d
         "licence": dataset.licence,
         "citation": dataset.citation,
         "sha256": dataset.sha256,
-        "seed": wanted.seed if dataset.synthetic else None,
+        "preprocessing": list(chain.texts),
+        "seed": wanted.seed if dataset.made_to_measure or chain.random else None,
         "train": len(arrays["x_train"]),
         "test": len(arrays["x_test"]),
         "arrays": {name: f"{array.dtype} {list(array.shape)}" for name, array in arrays.items()},

@@ -67,6 +67,9 @@ class Training(_Model):
     mse: float | None = None
     mae: float | None = None
     saved_bytes: int | None = None
+    baselines: dict[str, dict[str, float]] = {}  # mse and mae of guesses that need no network, over the same samples
+    unit: str = ""  # of the targets: one is `unit_size` of them
+    unit_size: float | None = None
 
 
 class Equivalence(_Model):

@@ -14,7 +14,7 @@ from timetrial.records.digest import Digest
 from timetrial.report.comparison import Cell, Comparison, Side, lines, noise_floors, pairs, shared
 from timetrial.stats.verdicts import LEAST_FLOOR
 
-WORK = ("model", "variant", "task", "dataset", "batch")  # another of these is another amount of work
+WORK = ("model", "variant", "task", "dataset", "preprocessing", "batch")  # another of these is another amount of work
 ALWAYS = ("version", "code")  # may be named, and may differ without
 HELPERS = ("numpy",)  # packages beside the engine: theirs is not the engine's version
 # Of a recipe's hash: coordinates that change it.

@@ -32,7 +32,7 @@ from timetrial.report.tables import Table, table
 from timetrial.report.versions import answer as by_version
 from timetrial.report.versions import histories
 
-_TITLED = ("model", "task", "batch", "placement", "dataset")  # what a group's title says already
+_TITLED = ("model", "task", "batch", "placement", "dataset", "preprocessing")  # what a group's title says already
 _FONT = "system-ui, sans-serif"
 
 

@@ -331,11 +331,11 @@ def _stand_ins(records: Sequence[Record]) -> Iterator[str]:
 
 
 def _is_synthetic(dataset: str) -> bool:
-    from timetrial.data.registry import UnknownDataset, find
+    from timetrial.data.registry import find
 
     try:
         return find(dataset).synthetic
-    except UnknownDataset:  # of another version: nothing is known about it
+    except ValueError:  # of another version, or with an option of another: nothing is known about it
         return False
 
 

@@ -13,7 +13,7 @@ from timetrial.stats.intervals import Ratio
 from timetrial.stats.scaling import Point, Scaling, scaling
 
 HEADS = ("engine", "threads", "time of a step", "speed-up", "efficiency", "than fewer threads")
-_TITLED = ("model", "variant", "task", "batch", "dataset")
+_TITLED = ("model", "variant", "task", "batch", "dataset", "preprocessing")
 
 
 @dataclass(frozen=True)

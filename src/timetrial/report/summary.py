@@ -6,13 +6,13 @@ Cells that differ in nothing but the engine (and its loop) form a group; within 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from timetrial.records.choice import counted, floor_of
 from timetrial.records.digest import MEMORY
-from timetrial.records.record import Equivalence, Outcome, Record
+from timetrial.records.record import Equivalence, Outcome, Record, Training
 from timetrial.report.ceiling import Ceilings, percent
 from timetrial.report.energy import Product, Spent, products, spent
 from timetrial.stats.bootstrap import crosscheck
@@ -23,8 +23,8 @@ from timetrial.stats.tails import Tails, tails
 from timetrial.stats.verdicts import Verdict, holm
 
 GROUP_KEYS = (
-    "model", "variant", "dataset", "batch", "task", "placement", "precision", "seed", "compile", "allocator",
-    "tf32", "deterministic", "flush", "profile",
+    "model", "variant", "dataset", "preprocessing", "batch", "task", "placement", "precision", "seed", "compile",
+    "allocator", "tf32", "deterministic", "flush", "profile",
 )  # fmt: skip
 
 
@@ -55,6 +55,8 @@ class Row:
     energy: Spent | None = None
     edp: Product | None = None  # against the fastest that has one
     flagged: int = 0  # runs that count though the machine was not steady meanwhile
+    baselines: Mapping[str, float] = field(default_factory=dict)  # mean squared error of guesses that need no network
+    unit: tuple[str, float] = ("", 1.0)  # of the targets: what one of them is
     verdict: Verdict | None = None  # against the fastest of the group; the fastest itself has none
     fastest: bool = False
 
@@ -79,6 +81,7 @@ class Group:
             f"batch {cell['batch']}",
             cell["placement"],
             cell["dataset"],
+            cell.get("preprocessing"),
         ]
         return ", ".join(str(part) for part in parts if part)
 
@@ -123,6 +126,8 @@ def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
         memory_method=method,
         accuracy=trained.accuracy if trained else None,
         error=trained.mse if trained else None,
+        baselines=_baselines(trained),
+        unit=(trained.unit, trained.unit_size) if trained and trained.unit_size else ("", 1.0),
         equivalence=next((run.equivalence for run in runs if run.equivalence), None),
         stable=all(run.laps.stable for run in good if run.laps),
         laps=tails([seconds for run in good if run.laps for seconds in run.laps.seconds]) if good else None,
@@ -133,6 +138,12 @@ def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
         energy=spent(run for run in all_runs if run.role == "energy"),
         flagged=sum(bool(run.flags) for run in good),
     )
+
+
+def _baselines(trained: Training | None) -> dict[str, float]:
+    if trained is None or trained.mse is None:
+        return {}
+    return {name: errors["mse"] for name, errors in trained.baselines.items() if "mse" in errors}
 
 
 def _severe(runs: Sequence[Record]) -> float:

@@ -116,7 +116,9 @@ def _memory(row: Row, methods: Sequence[str]) -> Cell:
 
 def _score(row: Row) -> Cell:
     if row.accuracy is None and row.error is not None:
-        return _number(f"mse {words.figures(row.error)}", row.error)
+        rms = words.in_unit(row.error, row.unit)
+        small = (*([f"{rms} rms"] if rms else []), *words.baselines(row, rms=True))
+        return replace(_number(words.error(row), row.error), small=small)
     return _number(words.percent(row.accuracy), row.accuracy)
 
 

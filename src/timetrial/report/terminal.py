@@ -37,6 +37,7 @@ def group_table(group: Group) -> Together:
     parts: list[object] = [Text(group.title, style="bold"), Text(words.answer(group.rows)), *said, table]
     if any(row.verdict for row in group.rows):
         parts.append(Text(words.floor(group.floor), style="dim"))
+    parts += [Text(text, style="dim") for text in words.errors(group.rows)]
     parts += [_failure(row) for row in group.rows if not row.step]
     return Together(*parts)  # type: ignore[arg-type]
 
@@ -74,7 +75,8 @@ def _cells(row: Row, shown: Mapping[str, bool]) -> list[str]:
 
 
 def _error(row: Row) -> str:
-    return words.NOTHING if row.error is None else f"mse {words.figures(row.error)}"
+    """And under it what it is to be held against."""
+    return words.NOTHING if row.error is None else escape("\n".join([words.error(row), *words.baselines(row)]))
 
 
 def _failure(row: Row) -> Text:

@@ -82,6 +82,32 @@ def percent(value: float | None) -> str:
     return NOTHING if value is None else f"{100 * value:.1f} %"
 
 
+def error(row: Row) -> str:
+    return NOTHING if row.error is None else f"mse {figures(row.error)}"
+
+
+def baselines(row: Row, rms: bool = False) -> list[str]:
+    """`persistence 0.0123`: the mean squared error of what needs no network, in the order of the dataset."""
+    texts = {name: in_unit(error, row.unit) if rms else "" for name, error in row.baselines.items()}
+    return [f"{name} {figures(row.baselines[name])}{f', {text} rms' if text else ''}" for name, text in texts.items()]
+
+
+def in_unit(error: float, unit: tuple[str, float]) -> str:
+    """The root of a mean squared error in the unit of what was measured: 41 W/m²."""
+    name, size = unit
+    return f"{figures(error**0.5 * size)} {name}" if name else ""
+
+
+def errors(rows: Sequence[Row]) -> list[str]:
+    """The errors over the held-out samples once more, in the unit of what was measured."""
+    known = [row for row in rows if row.error is not None and row.unit[0]]
+    if not known:
+        return []
+    found = [f"{row.engine} {in_unit(row.error, row.unit)}" for row in known if row.error is not None]
+    beside = [f"{name} {in_unit(error, known[0].unit)}" for name, error in known[0].baselines.items()]
+    return [f"Error over the held-out samples, root mean square: {', '.join(found + beside)}."]
+
+
 def equivalence(row: Row) -> str:
     if row.equivalence is None:
         return NOTHING

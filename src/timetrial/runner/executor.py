@@ -155,10 +155,17 @@ class Executor:
 
     def _data(self, trial: Trial) -> Prepared:
         recipe = trial.recipe.model_dump(mode="json")
-        key = digest(network_digest(trial.network), recipe, trial.dataset, trial.seed, trial.samples)
+        wanted = (trial.dataset, trial.seed, trial.samples, trial.preprocessing)
+        key = digest(network_digest(trial.network), recipe, *wanted)
         if key not in self._prepared:
             self._prepared[key] = prepare(
-                trial.dataset, trial.network, trial.recipe, trial.seed, self.folder / ".work" / "data", trial.samples
+                trial.dataset,
+                trial.network,
+                trial.recipe,
+                trial.seed,
+                self.folder / ".work" / "data",
+                trial.samples,
+                trial.preprocessing,
             )
         return self._prepared[key]
 
@@ -190,7 +197,7 @@ class Executor:
             phases=_phases(finished),
             laps=_laps(finished),
             effort=effort,
-            training=_training(finished),
+            training=self._training(finished, trial),
             equivalence=judged.summary() if judged else None,
             memory=figures(finished.events, beside if isinstance(beside, Peak) else None),
             energy=self._energy(step, finished, beside),
@@ -203,6 +210,21 @@ class Executor:
             started=datetime.now(UTC).isoformat(timespec="seconds"),
             wall_seconds=finished.wall_seconds or None,
             **(seen.as_record(effort) if seen else {}),
+        )
+
+    def _training(self, finished: Finished, trial: Trial) -> Training | None:
+        """With what the error is to be held against, where the dataset knows such a thing."""
+        trained = finished.last("trained")
+        if trained is None:
+            return None
+        saved, known = finished.last("saved") or {}, self._data(trial).provenance
+        unit = known.get("unit", {})
+        return Training(
+            **{k: v for k, v in trained.items() if k != "event"},
+            saved_bytes=saved.get("bytes"),
+            baselines=known.get("baselines", {}),
+            unit=unit.get("name", ""),
+            unit_size=unit.get("size"),
         )
 
     def _hashes(self, trial: Trial, located: Located) -> dict[str, str]:
@@ -271,14 +293,6 @@ def _phases(finished: Finished) -> dict[str, float]:
 def _effort(finished: Finished) -> Effort | None:
     steady = finished.last("steady")
     return Effort(**{k: v for k, v in steady.items() if k != "event"}) if steady else None
-
-
-def _training(finished: Finished) -> Training | None:
-    trained = finished.last("trained")
-    if trained is None:
-        return None
-    saved = finished.last("saved") or {}
-    return Training(**{k: v for k, v in trained.items() if k != "event"}, saved_bytes=saved.get("bytes"))
 
 
 def _share(finished: Finished) -> float | None:

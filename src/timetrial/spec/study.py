@@ -25,8 +25,10 @@ from timetrial.spec.network import Network
 from timetrial.spec.placement import AnyPlacement, Placement, written_out
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.shapes import Positive
-from timetrial.spec.trial import Settings, Task, Trial
+from timetrial.spec.trial import Amount, Settings, Task, Trial
 
+DEFAULT = "default"  # as `data`: each model's own dataset
+PUBLISHED = "published"  # among steps: those that each model was published with
 RESERVED = "machines"  # beside the studies in a folder of records lie the inventories of machines
 
 
@@ -100,7 +102,8 @@ class Study(_Model):
     placements: Annotated[tuple[AnyPlacement, ...], Len(min_length=1), BeforeValidator(written_out)] = (Placement(),)
     tasks: Annotated[tuple[Task, ...], Len(min_length=1)] = ("train",)
     data: str = "synthetic"
-    samples: Positive | None = None
+    preprocessing: tuple[str, ...] | None = None  # steps; the dataset's own unless given
+    samples: Amount | None = None
     recipe: dict[str, Any] = {}  # replaces parts of each model's own recipe
     settings: Settings = Settings()
     vary: dict[str, Annotated[tuple[Any, ...], Len(min_length=1)]] = {}
@@ -123,7 +126,7 @@ class Study(_Model):
         """`engines: torch` is `engines: [torch]`, and so with the other lists."""
         if not isinstance(value, Mapping):
             return value
-        lists = ("models", "engines", "placements", "tasks", "exclude", "measure")
+        lists = ("models", "engines", "placements", "tasks", "exclude", "measure", "preprocessing")
         return {k: [v] if k in lists and isinstance(v, (str, Mapping)) else v for k, v in value.items()}
 
     @model_validator(mode="after")
@@ -206,11 +209,14 @@ def parse_study(content: Any, place: str) -> Study:
 
 @dataclass(frozen=True)
 class Resolved:
-    """What a model's name stands for. `samples`: of the training set, where the model says how many."""
+    """What a model's name stands for. `samples`: of the training set, where the model says how many; `dataset`: the one
+    that it was published with."""
 
     network: Network
     recipe: Recipe
     samples: int | None = None
+    dataset: str = ""
+    preprocessing: tuple[str, ...] = ()  # as published
 
 
 class Resolver(Protocol):
@@ -227,17 +233,27 @@ def expand(study: Study, resolver: Resolver) -> list[Trial]:
         found = _workload(model, own, resolver, variation, study.recipe)
         settings = _replaced(study.settings, _under(variation, "settings"), "settings")
         label = _label(model, _under(variation, "model"))
+        dataset = _dataset(study, label, found)
         for engine, placement, task in product(study.engines, study.placements, study.tasks):
             trial = Trial(
-                model=label, network=found.network, recipe=found.recipe, dataset=study.data, task=task, engine=engine,
+                model=label, network=found.network, recipe=found.recipe, dataset=dataset, task=task, engine=engine,
                 placement=placement, settings=settings, seed=study.seed, samples=study.samples or found.samples,
                 variant=_variant(_under(variation, "recipe")),
+                preprocessing=_steps(study.preprocessing, found.preprocessing),
             )  # fmt: skip
             if not any(_matches(trial.coordinates, rule) for rule in study.exclude):
                 trials.setdefault(trial.id, trial)
     if not trials:
         raise StudyError(f"study '{study.study}': nothing is left to run after its exclusions")
     return list(trials.values())
+
+
+def _dataset(study: Study, model: str, found: Resolved) -> str:
+    if study.data != DEFAULT:
+        return study.data
+    if not found.dataset:
+        raise StudyError(f"data: '{DEFAULT}' is each model's own dataset, and model '{model}' has none; name one")
+    return found.dataset
 
 
 def _variations(vary: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
@@ -294,6 +310,12 @@ def _replaced(part: M, changes: Mapping[str, Any], name: str) -> M:
         return type(part).model_validate(values)
     except ValidationError as error:
         raise StudyError(explain(error, type(part), name)) from None
+
+
+def _steps(asked: tuple[str, ...] | None, published: tuple[str, ...]) -> tuple[str, ...] | None:
+    if asked is None:
+        return None
+    return tuple(step for word in asked for step in (published if word == PUBLISHED else (word,)))
 
 
 def _label(model: str, options: Mapping[str, Any]) -> str:

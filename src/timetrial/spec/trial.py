@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from timetrial.spec.network import Network
 from timetrial.spec.placement import AnyPlacement
 from timetrial.spec.recipe import Recipe
-from timetrial.spec.shapes import Natural, Positive
+from timetrial.spec.shapes import Natural
 
 Task = Literal["train", "infer"]
+
+
+def _amount(value: Any) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    share = re.fullmatch(r"(\d{1,2}(?:\.\d+)?|100)%", value) if isinstance(value, str) else None
+    if not whole and (share is None or float(share[1]) == 0):
+        raise ValueError(f"give a number above 0, or a share of the training samples such as 33%, not {value!r}")
+    return value
+
+
+# How many of the training samples: a number, or a share of them.
+Amount = Annotated[int | str, BeforeValidator(_amount)]
 
 
 class Settings(BaseModel):
@@ -40,7 +53,8 @@ class Trial(BaseModel):
     placement: AnyPlacement
     settings: Settings = Settings()
     seed: Natural = 1
-    samples: Positive | None = None
+    samples: Amount | None = None
+    preprocessing: tuple[str, ...] | None = None  # steps; None is the dataset's own
     variant: str = ""  # in words, what a study varies of the recipe; the id holds the recipe itself
 
     @cached_property
@@ -55,6 +69,7 @@ class Trial(BaseModel):
             _text(self.settings),
             str(self.seed),
             str(self.samples),
+            *(() if self.preprocessing is None else (" | ".join(self.preprocessing),)),
         )
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
@@ -67,6 +82,7 @@ class Trial(BaseModel):
             "placement": str(self.placement),
             "task": self.task,
             "dataset": self.dataset,
+            "preprocessing": ", ".join(self.preprocessing or ()),
             "batch": self.recipe.batch,
             "precision": self.recipe.precision,
             "variant": self.variant,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from timetrial.spec.initialisers import Uniform
-from timetrial.spec.layers import Embedding, Flatten, Lstm
+from timetrial.spec.layers import Embedding, Flatten, Layer, Lstm
 from timetrial.spec.recipe import Adam, Recipe, RmsProp, Sgd
+from timetrial.spec.shapes import Shape, elements
 from timetrial.zoo.backends_cnn import ENTRIES as CNNS
 from timetrial.zoo.entry import Entry, Model, Option
 from timetrial.zoo.pieces import GLOROT, dense, network
@@ -13,8 +16,22 @@ FEED_FORWARD = Recipe(batch=32, epochs=50, optimiser=Sgd(rate=0.01))
 IMDB = Recipe(batch=64, epochs=3, loss="binary_cross_entropy", optimiser=Adam(rate=0.001))
 HMDIR = Recipe(batch=256, epochs=100, loss="mae", optimiser=RmsProp(rate=0.001))
 
-INPUTS = {"mnist": 784, "cifar10": 960, "svhn": 154}
-FEATURES: dict[str, tuple[str, ...]] = {"mnist": (), "cifar10": ("gist 960",), "svhn": ("hog and hue 154",)}
+
+class Source(NamedTuple):
+    """What a feed-forward network reads: numbers of a sample, or an image that it flattens itself."""
+
+    shape: Shape
+    dataset: str
+    steps: tuple[str, ...]
+
+
+# The pixels of digits are published as unaltered: from 0 to 255. Those in colour are not in the study.
+INPUTS = {
+    "mnist": Source((28, 28, 1), "mnist", ("raw",)),
+    "cifar10": Source((960,), "cifar10", ("gist?filters=20&grid=4",)),
+    "svhn": Source((154,), "svhn", ("hog?grid=4&directions=9&hues=10",)),
+    "colours": Source((32, 32, 3), "cifar10", ("scale",)),
+}
 # The one published row that the rule of `widths` does not give.
 _EXCEPTIONS = {(960, 3): (549, 274, 137)}
 
@@ -32,10 +49,11 @@ def widths(inputs: int, depth: int) -> tuple[int, ...]:
 
 
 def fnn(depth: int, input: str) -> Model:
-    inputs = INPUTS[input]
-    layers = [*(dense(width, "relu") for width in widths(inputs, depth)), dense(10, "softmax")]
-    pixels = network((28, 28, 1), [Flatten(), *layers]) if input == "mnist" else network((inputs,), [*layers])
-    return Model(pixels, FEED_FORWARD, dataset=input, preprocessing=FEATURES[input])
+    shape, dataset, steps = INPUTS[input]
+    flat: list[Layer] = [Flatten()] if len(shape) > 1 else []
+    hidden = [dense(width, "relu") for width in widths(elements(shape), depth)]
+    whole = network(shape, [*flat, *hidden, dense(10, "softmax")])
+    return Model(whole, FEED_FORWARD, dataset=dataset, preprocessing=steps)
 
 
 def imdb_lstm(layers: int, cells: int) -> Model:
@@ -54,7 +72,8 @@ def hmdir_lstm(layers: int, cells: int, steps: int) -> Model:
         kernel_init=Uniform(low=-0.05, high=0.05),
         recurrent_init=GLOROT,
     )
-    return Model(network((steps, 24), [stack, dense(1)]), HMDIR)
+    physical = ("marshall-palmer?of=RefComposite", "linearise", "length-and-mean", "impute?value=0")
+    return Model(network((steps, 24), [stack, dense(1)]), HMDIR, preprocessing=(f"group?steps={steps}", *physical))
 
 
 def _stacked(published: tuple[int, ...], cells: int) -> tuple[Option, Option]:
@@ -75,7 +94,13 @@ ENTRIES = (
         make=fnn,
         parameters=(
             Option("depth", int, "hidden layers", least=1),
-            Option("input", str, "pixels of digits, or features of colour images", "mnist", choices=tuple(INPUTS)),
+            Option(
+                "input",
+                str,
+                "pixels of digits, features of colour images, or (not published) their pixels",
+                "mnist",
+                choices=tuple(INPUTS),
+            ),
         ),
         examples=tuple(f"backends/fnn-{depth}" for depth in _DEPTHS),
         aliases=tuple(
@@ -90,7 +115,7 @@ ENTRIES = (
         summary="embedding, LSTM and one sigmoid: is a film review kind?",
         source="backends: IMDB-LSTM",
         dataset="imdb",
-        preprocessing=("top words 5000", "length 500"),
+        preprocessing=("words?vocabulary=5000&length=500",),
         make=imdb_lstm,
         parameters=_stacked((25, 50, 100, 200, 400, 800), cells=100),
     ),
@@ -99,7 +124,6 @@ ENTRIES = (
         summary="LSTM over an hour of radar readings that tells the rain in a gauge",
         source="backends: HMDIR-LSTM",
         dataset="hmdir",
-        preprocessing=("marshall-palmer", "linearise decibels", "add length and mean", "zero missing", "pad"),
         make=hmdir_lstm,
         parameters=(
             *_stacked((9, 18, 35, 70, 140, 280), cells=35),

@@ -96,7 +96,7 @@ def cnn_relu(layers: int | None, filters: float | None, kernel: int | None, frac
         pooling = pool(window=(3, 3), stride=(step, step))
         body += [*[one] * (layers or 1), Dropout(rate=0.25), pooling, Dropout(rate=rate)]
     head = [Flatten(), *[dense(2048, "relu"), Dropout(rate=0.5)] * 2, dense(10, "softmax")]
-    steps = ("subtract mean image",) if kernel is None else ("resize 64x64", "subtract mean image")
+    steps = ("subtract-mean",) if kernel is None else ("enlarge?factor=2", "subtract-mean")
     whole = network((size, size, 3), [*body, *head])
     return Model(whole, CNN_RELU, preprocessing=steps, examples=_share("cifar10", fraction))
 
@@ -155,7 +155,8 @@ def _norb(
     del body[-1]  # the last pooling has no normalisation after it
     head = [Flatten(), dense(500, "relu"), Dropout(rate=0.5), dense(6, "softmax")]
     whole = network((size, size, 2), [*body, *head])
-    return Model(whole, NORB, preprocessing=(f"resize {size}x{size}",), examples=_share("norb", fraction))
+    steps = ("resize?height=48&width=48", *(("enlarge?factor=2",) if swept else ()))
+    return Model(whole, NORB, preprocessing=steps, examples=_share("norb", fraction))
 
 
 def _scaled(filters: int, factor: float | None) -> int:
@@ -187,7 +188,7 @@ ENTRIES = (
         summary="digits, 20 pixels wide, through two convolutions with a scaled tanh",
         source="backends: DNN-W20, master of MNIST",
         dataset="mnist",
-        preprocessing=("resize 28x20",),
+        preprocessing=("width?size=20",),
         make=dnn_w20,
     ),
     Entry(

@@ -30,7 +30,7 @@ class Model:
     network: Network
     recipe: Recipe
     dataset: str = ""
-    preprocessing: tuple[str, ...] = ()
+    preprocessing: tuple[str, ...] = ()  # steps of `data.steps`
     examples: int | None = None
 
 
@@ -99,7 +99,7 @@ class Entry:
     source: str
     dataset: str
     make: Callable[..., Model]
-    preprocessing: tuple[str, ...] = ()
+    preprocessing: tuple[str, ...] = ()  # steps of `data.steps`
     parameters: tuple[Option, ...] = ()
     examples: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()

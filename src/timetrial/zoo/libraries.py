@@ -48,7 +48,7 @@ ENTRIES = (
         summary="perceptron of equally wide ReLU layers, seven classes",
         source="libraries: MLP",
         dataset="shuttle",
-        preprocessing=("drop time",),
+        preprocessing=("drop?column=0",),
         make=mlp,
         parameters=(
             Option("layers", int, "hidden layers", least=1),

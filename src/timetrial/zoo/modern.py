@@ -21,11 +21,15 @@ SMALL = Normal(std=0.02)
 
 
 def resnet_18(size: int, classes: int) -> Model:
-    return Model(resnet(18, (size, size, 3), classes), IMAGENET)
+    return Model(resnet(18, (size, size, 3), classes), IMAGENET, preprocessing=_photographs(size))
 
 
 def resnet_50(size: int, classes: int) -> Model:
-    return Model(resnet(50, (size, size, 3), classes), IMAGENET)
+    return Model(resnet(50, (size, size, 3), classes), IMAGENET, preprocessing=_photographs(size))
+
+
+def _photographs(size: int) -> tuple[str, ...]:
+    return f"resize?height={size}&width={size}", "scale", "standardise?over=channel"
 
 
 def gpt(vocabulary: int, steps: int, width: int, heads: int, blocks: int) -> Model:
@@ -36,12 +40,13 @@ def gpt(vocabulary: int, steps: int, width: int, heads: int, blocks: int) -> Mod
         feed = (dense(4 * width, "gelu", init=SMALL), dense(width, init=SMALL))
         layers += [Residual(body=(LayerNorm(), attention)), Residual(body=(LayerNorm(), *feed))]
     layers += [LayerNorm(), dense(vocabulary, "softmax", init=SMALL)]
-    return Model(network((steps,), layers, tokens=vocabulary), LANGUAGE)
+    text = (f"next-character?vocabulary={vocabulary}&length={steps}",)
+    return Model(network((steps,), layers, tokens=vocabulary), LANGUAGE, preprocessing=text)
 
 
 def gru(vocabulary: int, steps: int, width: int, units: int, layers: int) -> Model:
     body: list[Layer] = [Embedding(vocabulary=vocabulary, units=width), Gru(units=units, layers=layers)]
-    text = (f"top words {vocabulary}", f"length {steps}")
+    text = (f"words?vocabulary={vocabulary}&length={steps}",)
     classifier = network((steps,), [*body, dense(1, "sigmoid")], tokens=vocabulary)
     return Model(classifier, SENTIMENT, preprocessing=text)
 
@@ -57,7 +62,6 @@ ENTRIES = (
         summary="residual network of 18 layers for colour images",
         source="He et al. 2016",
         dataset="imagenet",
-        preprocessing=("scale", "standardise"),
         make=resnet_18,
         parameters=_IMAGES,
     ),
@@ -66,7 +70,6 @@ ENTRIES = (
         summary="residual network of 50 layers with bottlenecks for colour images",
         source="He et al. 2016",
         dataset="imagenet",
-        preprocessing=("scale", "standardise"),
         make=resnet_50,
         parameters=_IMAGES,
     ),
@@ -75,7 +78,6 @@ ENTRIES = (
         summary="causal pre-norm transformer that predicts the next character",
         source="Radford et al. 2019, made small",
         dataset="tiny-text",
-        preprocessing=("next token",),
         make=gpt,
         parameters=(
             Option("vocabulary", int, "different tokens", default=128, least=2),

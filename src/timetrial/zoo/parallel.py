@@ -14,7 +14,9 @@ MLP = Recipe(batch=50, epochs=8, loss="mse", labels="one_hot", optimiser=Sgd(rat
 
 
 def resnet_34(height: int, width: int, channels: int, classes: int) -> Model:
-    steps = ("luminance", "scale", f"resize {height}x{width}")
+    colours = ("grey",) if channels == 1 else ()
+    parts = "split?train=0.85&validation=0.02"
+    steps = (parts, *colours, "scale", f"resize?height={height}&width={width}", "half")
     return Model(resnet(34, (height, width, channels), classes), RESNET, preprocessing=steps)
 
 

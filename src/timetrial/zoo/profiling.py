@@ -56,7 +56,10 @@ ENTRIES = (
         summary="two convolutions with local response normalisation and three dense layers",
         source="profiling: baseline, its variants and combinations",
         dataset="cifar10",
-        preprocessing=("crop 24x24", "flip", "brightness", "contrast", "standardise each image"),
+        preprocessing=(
+            *("raw", "crop?size=24", "flip", "brightness?most=63", "contrast?low=0.2&high=1.8"),
+            "standardise-each",
+        ),
         make=cnn,
         parameters=(
             Option("stride", int, "stride of both convolutions", default=1, least=1),

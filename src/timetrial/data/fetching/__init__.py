@@ -1,0 +1,1 @@
+"""Getting datasets: from their publishers' addresses, or out of packages that have the data inside."""
