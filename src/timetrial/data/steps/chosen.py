@@ -38,7 +38,8 @@ def default_chain(samples: Samples, network: Network) -> Chain:
     x = samples.x_train
     texts: tuple[str, ...] = ()
     if x.dtype.kind in "OU" and len(x):
-        texts = ("words",) if isinstance(x[0], str) else ("group", "impute")
+        spoken = isinstance(x[0], str)
+        texts = ("group", "impute") if not spoken else ("words",) if network.input.tokens else ()
     elif x.ndim == 1 and x.dtype == np.uint8:
         texts = ("next-character",)
     return read_chain(texts).completed(network)
