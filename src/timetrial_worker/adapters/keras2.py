@@ -364,6 +364,7 @@ class Keras2Cntk(Keras2):
         model = self._model
         feed = dict(zip(model._feed_inputs + model._feed_targets, (x, y)))
         feed[model._feed_sample_weights[0]] = np.ones(len(x), self.precision)
+        self.K.learning_phase().value = np.asarray(1.0)
         loss = model.total_loss
         fed = {argument: feed[argument] for argument in loss.arguments}
         gradients, value = loss.grad(fed, wrt=self._trained(), outputs=[loss.output])

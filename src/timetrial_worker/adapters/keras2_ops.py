@@ -19,6 +19,9 @@ class TensorFlowOps(object):
     def erf(self, x):
         return self.tf.math.erf(x)
 
+    def power(self, x, exponent):
+        return self.tf.pow(x, exponent)
+
     def class_cross_entropy(self, labels, logits):
         tf = self.tf
         labels = tf.cast(tf.squeeze(labels, -1), "int64")
@@ -47,6 +50,9 @@ class TheanoOps(object):
     def erf(self, x):
         return self.T.erf(x)
 
+    def power(self, x, exponent):
+        return self.T.pow(x, exponent)
+
     def class_cross_entropy(self, labels, logits):
         """Theano joins these two into one operation on the logits."""
         nnet = self.T.nnet
@@ -73,6 +79,10 @@ class CntkOps(object):
 
     def erf(self, x):
         raise Unsupported("CNTK has no error function, so no gelu: use another activation, or another engine")
+
+    def power(self, x, exponent):
+        """Of positive numbers. CNTK's own has no gradient where the exponent is a constant below zero."""
+        return self.C.exp(exponent * self.C.log(x))
 
     def class_cross_entropy(self, labels, logits):
         classes = self.C.one_hot(labels, logits.shape[-1])

@@ -111,7 +111,7 @@ def _lrn(kit):
             squares = K.permute_dimensions(K.square(x), (0, 2, 3, 1)) if kit.first else K.square(x)
             sums = K.dot(squares, K.constant(near * float(self.attrs["alpha"])))
             sums = K.permute_dimensions(sums, (0, 3, 1, 2)) if kit.first else sums
-            return x * K.pow(sums + self.attrs["bias"], -self.attrs["beta"])
+            return x * kit.ops.power(sums + self.attrs["bias"], -self.attrs["beta"])
 
     return LocalResponseNorm
 
@@ -187,7 +187,7 @@ def _attention(kit):
             scores = K.batch_dot(query, key, axes=(2, 2)) / (self.width // self.heads) ** 0.5
             if self.causal:
                 later = np.triu(np.ones((self.steps, self.steps)), 1)
-                scores = scores + K.constant(-1e9 * later)[None]
+                scores = scores + K.constant(-1e9 * later)
             joined = self._join(K.batch_dot(K.softmax(scores), value, axes=(2, 1)))
             return self._project("output", joined)
 
