@@ -342,6 +342,8 @@ class Keras2Theano(Keras2):
 class Keras2Cntk(Keras2):
     name = "keras2-cntk"
     backend = "cntk"
+    # On CNTK, Keras brings moving statistics up to date in a second pass, once the weights have changed.
+    traits = {"sgd_velocity": "rate_inside", "bn_moments": "after_update"}
 
     def _start_backend(self):
         import cntk
