@@ -9,10 +9,11 @@ import pytest
 from timetrial.engines.locate import Located, locate
 
 TODAY = ("torch", "tensorflow", "jax", "keras-torch", "keras-tensorflow", "keras-jax")
+ORIGINALS = ("theano", "tensorflow1", "keras2-theano", "keras2-tensorflow", "keras2-cntk")
 
 
 def find(engine: str) -> Located:
-    """The engine, or a skip that says how to get it. `make test` installs all of today's before it starts."""
+    """The engine, or a skip that says how to get it. `make test` installs all that this machine can have first."""
     located = locate(engine)
     if located.interpreter is None:
         pytest.skip(f"{engine}: {located.problem}; {located.remedy}")
