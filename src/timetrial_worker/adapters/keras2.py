@@ -344,6 +344,7 @@ class Keras2Cntk(Keras2):
     backend = "cntk"
     # On CNTK, Keras brings moving statistics up to date in a second pass, once the weights have changed.
     traits = {"sgd_velocity": "rate_inside", "bn_moments": "after_update"}
+    precisions = ("float32",)  # Keras' learning phase and placeholders of gradients are single, and CNTK mixes nothing
 
     def _start_backend(self):
         import cntk
@@ -360,6 +361,13 @@ class Keras2Cntk(Keras2):
     def _fresh_session(self):
         self.K.clear_session()
         self.cntk.cntk_py.set_fixed_random_seed(self._seed() + 1)
+
+    def _forget_chance(self):
+        """A seed that is set again starts its stream again."""
+        search = self.cntk.logging.graph.depth_first_search
+        drops = search(self._model.total_loss, lambda node: getattr(node, "op_name", "") == "Dropout")
+        for place, node in enumerate(drops):
+            node.set_attribute("rngSeed", self._seed() + 1 + place)
 
     def _differentiate(self, x, y):
         """CNTK's gradients are no symbols: its function is asked directly."""
