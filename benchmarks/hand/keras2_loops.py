@@ -33,9 +33,10 @@ def loss(labels, logits):
     return K.sparse_categorical_crossentropy(labels, logits, from_logits=True)
 
 
-def in_channel_order(weights, kind):
-    """The dense kernel behind the flattened images, where the channels come first: 4 x 4 places of 64 channels."""
-    arrays = [weights[name] for name in weights]
+def as_the_backend_has_them(weights, kind):
+    """Theano turns kernels around. Where channels come first, they do so in the dense kernel behind the flattened
+    images too: 4 x 4 places of 64 channels."""
+    arrays = [array[::-1, ::-1] if array.ndim == 4 and K.backend() == "theano" else array for array in weights.values()]
     if kind == "cnn" and K.image_data_format() == "channels_first":
         kernel = arrays[4]
         arrays[4] = kernel.reshape(4, 4, 64, -1).transpose(2, 0, 1, 3).reshape(kernel.shape)
@@ -50,7 +51,7 @@ def make(kind, weights, batches, rate, momentum, loop, device):
     batches = [(x, y.astype("float32").reshape(-1, 1)) for x, y in batches]
     model = Sequential(body(kind, shape))
     model.compile(optimizer=keras.optimizers.SGD(rate, momentum=momentum), loss=loss)
-    model.set_weights(in_channel_order(weights, kind))
+    model.set_weights(as_the_backend_has_them(weights, kind))
     classifier = Sequential([model, layers.Activation("softmax")])
     size, cycle = len(batches[0][0]), len(batches)
     x_all = np.concatenate([x for x, _ in batches])

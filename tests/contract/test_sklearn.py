@@ -16,11 +16,17 @@ REASONS = {
     "batch-norm-flat": "layer 'batch_norm'",
     "layer-norm": "layer 'layer_norm'",
     "dropout": "layer 'dropout'",
-    **{name: "layer 'embedding'" for name in ("embedding", "positions", "transformer")},
-    **{case.name: f"layer '{case.name.partition('-')[0]}'" for case in ALL if case.name.startswith(("rnn-", "lstm-", "gru-"))},
+    **dict.fromkeys(("embedding", "positions", "transformer"), "layer 'embedding'"),
+    **{
+        case.name: f"layer '{case.name.partition('-')[0]}'"
+        for case in ALL
+        if case.name.startswith(("rnn-", "lstm-", "gru-"))
+    },
     "attention": "layer 'attention'",
     "attention-causal": "layer 'attention'",
-    **{f"activation-{f}": f"activation '{f}'" for f in ("leaky_relu", "scaled_tanh", "hard_sigmoid", "softmax", "gelu")},
+    **{
+        f"activation-{f}": f"activation '{f}'" for f in ("leaky_relu", "scaled_tanh", "hard_sigmoid", "softmax", "gelu")
+    },
     "optimiser-weight-decay": "weight decay",
     "optimiser-adam-decay": "weight decay",
     "optimiser-rmsprop": "optimiser 'rmsprop'",

@@ -304,7 +304,7 @@ class Keras2Theano(Keras2):
 
     def _prepare_backend(self):
         threads = self._threads()
-        flags = [os.environ.get("THEANO_FLAGS", ""), "device=cpu", "floatX=" + self.precision]
+        flags = [os.environ.get("THEANO_FLAGS", ""), "device=cpu"]
         if threads:
             flags.append("openmp={}".format(threads > 1))
         os.environ["THEANO_FLAGS"] = ",".join(flag for flag in flags if flag)
@@ -313,6 +313,7 @@ class Keras2Theano(Keras2):
         import theano
 
         self.theano = theano
+        theano.config.floatX = self.precision  # Keras has just set it to what its own file says
         return [("theano", theano.__version__)]
 
     def _fresh_session(self):

@@ -274,15 +274,20 @@ def make_nodes(keras, ops, network, lacking):
     for node in network["nodes"]:
         ordered = orders.get(node["name"] if node["op"] == "flatten" else node["inputs"][0], layout.AS_IS)
         found[node["name"]], layer = kit(node, [found[name] for name in node["inputs"]], ordered)
-        slots += [_slot(parameter, layer, ordered) for parameter in node["parameters"]]
+        slots += [_slot(kit, node, parameter, layer, ordered) for parameter in node["parameters"]]
     del found["input"]
     return inputs, found, slots, orders
 
 
-def _slot(parameter, layer, order):
+# The roles whose first axis holds the node's channels, in the order in which they lie.
+_ORDERED = ("kernel", "gamma", "beta", "mean", "variance")
+
+
+def _slot(kit, node, parameter, layer, order):
     role = parameter["role"]
     home = next(name for name in HOMES.get(role, (role,)) if hasattr(layer, name))
-    first_axis_follows = role in ("kernel", "gamma", "beta", "mean", "variance")
+    if node["op"] == "conv2d":  # Theano's convolution is the mathematicians', which turns the kernel around
+        order = layout.TURNED if kit.backend == "theano" else layout.AS_IS
     return layout.Slot(
-        parameter["name"], getattr(layer, home), parameter["shape"], order if first_axis_follows else layout.AS_IS
+        parameter["name"], getattr(layer, home), parameter["shape"], order if role in _ORDERED else layout.AS_IS
     )

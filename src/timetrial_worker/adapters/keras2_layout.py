@@ -11,13 +11,15 @@ import numpy as np
 # The order of a flat tensor's numbers: native = canonical[order.native] and canonical = native[order.canonical].
 Order = namedtuple("Order", "native canonical")
 AS_IS = Order(slice(None), slice(None))
+TURNED = Order(*[(slice(None, None, -1), slice(None, None, -1))] * 2)  # rows and columns of a kernel, back to front
 
 # Layers that treat every number of a flat tensor alike, so that its order passes through them.
 _TRANSPARENT = ("activation", "dropout", "batch_norm", "layer_norm")
 
 
 class Slot(object):
-    """One parameter of the language: the variable that holds it, and the order of its first axis there."""
+    """One parameter of the language: the variable that holds it, and the order of its numbers there. `order` picks
+    along its first axes: permuted rows behind flattened images, or kernels that are turned around."""
 
     def __init__(self, name, variable, shape, order=AS_IS):
         self.name, self.variable, self.shape, self.order = name, variable, tuple(shape), order

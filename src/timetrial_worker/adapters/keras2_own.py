@@ -12,7 +12,7 @@ def _batch_norm(kit):
     """The moving variance is the batch's own. Keras corrects it for the number of samples, by a factor that has an
     epsilon in it, and on TensorFlow a second time; on CNTK it forgets the epsilon of the training pass."""
     K, base = kit.K, kit.layers.BatchNormalization
-    plain = kit.backend == "cntk" or (kit.backend == "tensorflow" and kit.double)  # the fused kernel is single only
+    fused = kit.backend == "tensorflow" and not kit.double  # the kernel is for single precision only
 
     class BatchNorm(base):
         def call(self, x, training=None):
@@ -26,23 +26,23 @@ def _batch_norm(kit):
             return K.in_train_phase(normal, lambda: self._in_inference(x, axes), training=training)
 
         def _in_training(self, x, axes):
-            if kit.backend == "tensorflow" and kit.double:
+            if kit.backend in ("theano", "tensorflow") and not fused:
                 mean, variance = K.mean(x, axes), K.var(x, axes)
             else:
                 normal, mean, variance = K.normalize_batch_in_training(
                     x, self.gamma, self.beta, axes, epsilon=self.epsilon
                 )
-            if plain:
-                normal = self._apply(x, axes, mean, variance)
-            elif kit.backend == "tensorflow" and K.ndim(x) == 4:
+            if not fused:
+                return self._apply(x, axes, mean, variance), mean, variance
+            if K.ndim(x) == 4:
                 count = K.cast(K.prod(K.shape(x)[:3]), K.floatx())
-                variance = variance * ((count - 1.0) / count)  # the fused kernel gives the unbiased one
+                variance = variance * ((count - 1.0) / count)  # the kernel gives the unbiased one
             return normal, mean, variance
 
         def _in_inference(self, x, axes):
-            if plain:
-                return self._apply(x, axes, self.moving_mean, self.moving_variance)
-            return base.call(self, x, training=False)
+            if fused:
+                return base.call(self, x, training=False)
+            return self._apply(x, axes, self.moving_mean, self.moving_variance)
 
         def _apply(self, x, axes, mean, variance):
             shape = [1 if axis in axes else K.int_shape(x)[axis] for axis in range(K.ndim(x))]
@@ -67,16 +67,20 @@ def _layer_norm(kit):
             self.epsilon, self.axis = epsilon, axis
 
         def build(self, shape):
-            width = [1] * (len(shape) - 1)
-            width[self.axis - 1 if self.axis > 0 else -1] = shape[self.axis]
-            self.gamma = self.add_weight(name="gamma", shape=tuple(width), initializer="ones")
-            self.beta = self.add_weight(name="beta", shape=tuple(width), initializer="zeros")
+            self.gamma = self.add_weight(name="gamma", shape=(shape[self.axis],), initializer="ones")
+            self.beta = self.add_weight(name="beta", shape=(shape[self.axis],), initializer="zeros")
+            # Its own axes, but for the samples' on CNTK.
+            self.shape = (1,) * (0 if kit.backend == "cntk" else 1) + (shape[self.axis], 1, 1)
             self.built = True
 
         def call(self, x):
             centred = x - K.mean(x, axis=self.axis, keepdims=True)
             variance = K.mean(K.square(centred), axis=self.axis, keepdims=True)
-            return centred / K.sqrt(variance + self.epsilon) * self.gamma + self.beta
+            normal = centred / K.sqrt(variance + self.epsilon)
+            return normal * self._along_channels(self.gamma) + self._along_channels(self.beta)
+
+        def _along_channels(self, values):
+            return kit.reshape(values, self.shape) if self.axis == 1 else values
 
     return LayerNorm
 
@@ -211,8 +215,8 @@ def _attention(kit):
 
 def _lstm_cell(kit):
     class MemoryFirstCell(kit.layers.LSTMCell):
-        """An LSTM whose states are (memory, output). On CNTK Keras 2.3 takes a loop's last state for its output, so that
-        the built-in LSTM gives its memory to the next layer."""
+        """An LSTM whose states are (memory, output). On CNTK, Keras 2.3 takes a loop's last state for its output, so
+        that the built-in LSTM gives its memory to the next layer."""
 
         def call(self, x, states, training=None):
             memory, output = states

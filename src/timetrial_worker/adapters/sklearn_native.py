@@ -50,7 +50,8 @@ class Sklearn(Adapter):
 
     def _make_model(self):
         options, recipe = self._recipe["optimiser"], self._recipe
-        fields = dict(
+        kind = self.networks.MLPClassifier if self._classifies else self.networks.MLPRegressor
+        return kind(
             hidden_layer_sizes=tuple(units for _, units in self._layers[:-1]),
             activation=self._activation,
             solver=options["kind"],
@@ -59,7 +60,6 @@ class Sklearn(Adapter):
             shuffle=False,
             random_state=int(self.settings.get("seed") or 0),
         )
-        return (self.networks.MLPClassifier if self._classifies else self.networks.MLPRegressor)(**fields)
 
     def _begin(self):
         """The first `partial_fit` draws weights and learns the classes; the weights are replaced at once."""
@@ -161,9 +161,7 @@ class Sklearn(Adapter):
         if y.ndim == 1:
             y = y.reshape(-1, 1)
         kernels, biases = ([np.empty_like(a) for a in arrays] for arrays in (model.coefs_, model.intercepts_))
-        loss, kernels, biases = model._backprop(
-            x, y, None, [x] + [None] * depth, [None] * depth, kernels, biases
-        )
+        loss, kernels, biases = model._backprop(x, y, None, [x] + [None] * depth, [None] * depth, kernels, biases)
         found = OrderedDict()
         for (name, _), kernel, bias in zip(self._layers, kernels, biases):
             found[name + "/kernel"], found[name + "/bias"] = kernel * self._scale, bias * self._scale
