@@ -67,7 +67,7 @@ def contract(
     """
 
     @pytest.mark.engines
-    @pytest.mark.timeout(1200)  # the first case waits until the process has computed all of them
+    @pytest.mark.timeout(3300)  # the first case waits until the process has computed all; Theano compiles C++ for each
     @pytest.mark.parametrize("case", cases_of(loop), ids=lambda case: case.name)
     def agrees(case: Case) -> None:
         engines.find(engine)
