@@ -301,6 +301,7 @@ class Keras2TensorFlow(Keras2):
 class Keras2Theano(Keras2):
     name = "keras2-theano"
     backend = "theano"
+    lacking = {"attention": "its batched product needs a BLAS library that it can link, and often there is none"}
 
     def _prepare_backend(self):
         threads = self._threads()
