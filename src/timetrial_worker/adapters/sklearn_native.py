@@ -9,7 +9,7 @@ from collections import OrderedDict
 import numpy as np
 
 from .base import Adapter, Unsupported
-from .sklearn_networks import check_optimiser, gradient_scale, loss_scale, make_optimiser, read_network
+from .sklearn_networks import check_optimiser, gradient_scale, loss_scale, make_optimiser, outer_epsilon, read_network
 
 
 class Sklearn(Adapter):
@@ -94,6 +94,9 @@ class Sklearn(Adapter):
         return np.ascontiguousarray(y, int)
 
     def step(self, batch):
+        optimiser, options = self._model._optimizer, self._recipe["optimiser"]
+        if options["kind"] == "adam":
+            optimiser.epsilon = outer_epsilon(options, self._scale, optimiser.t)
         self._model.partial_fit(batch[0], batch[1])
 
     def predict(self, batch):

@@ -1,7 +1,5 @@
 """What of the language fits scikit-learn's perceptrons, and how their losses and optimisers become the language's."""
 
-import numpy as np
-
 from .base import Unsupported
 
 HIDDEN = {"relu": "relu", "tanh": "tanh", "sigmoid": "logistic", "identity": "identity"}
@@ -87,12 +85,9 @@ def make_optimiser(parameters, options, scale):
         return optimisers.SGDOptimizer(
             parameters, options["rate"] * scale, "constant", options["momentum"], options["nesterov"]
         )
+    return optimisers.AdamOptimizer(parameters, options["rate"], options["beta1"], options["beta2"])
 
-    class OuterEpsilonAdam(optimisers.AdamOptimizer):
-        """scikit-learn adds epsilon before the second moment is corrected; scaled by that it means the language's."""
 
-        def _get_updates(self, grads):
-            self.epsilon = options["epsilon"] / scale * np.sqrt(1.0 - self.beta_2 ** (self.t + 1))
-            return super(OuterEpsilonAdam, self)._get_updates(grads)
-
-    return OuterEpsilonAdam(parameters, options["rate"], options["beta1"], options["beta2"])
+def outer_epsilon(options, scale, steps):
+    """scikit-learn adds epsilon before the second moment is corrected; scaled by that it means the language's."""
+    return options["epsilon"] / scale * (1.0 - options["beta2"] ** (steps + 1)) ** 0.5
