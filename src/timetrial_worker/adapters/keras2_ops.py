@@ -55,9 +55,11 @@ class TheanoOps(object):
 
     def class_cross_entropy(self, labels, logits):
         """Theano joins these two into one operation on the logits."""
-        nnet = self.T.nnet
+        nnet, labels = self.T.nnet, self.T.cast(labels.flatten(), "int32")
+        if logits.ndim == 2:
+            return nnet.categorical_crossentropy(nnet.softmax(logits), labels)
         flat = nnet.softmax(logits.reshape((-1, logits.shape[-1])))
-        losses = nnet.categorical_crossentropy(flat, self.T.cast(labels.flatten(), "int32"))
+        losses = nnet.categorical_crossentropy(flat, labels)
         return losses.reshape(logits.shape[:-1], ndim=logits.ndim - 1)
 
     def cross_entropy(self, labels, logits):
