@@ -9,7 +9,8 @@ import pytest
 from timetrial.engines.locate import Located, locate
 
 TODAY = ("torch", "tensorflow", "jax", "keras-torch", "keras-tensorflow", "keras-jax")
-ORIGINALS = ("theano", "tensorflow1", "keras2-theano", "keras2-tensorflow", "keras2-cntk")
+KERAS2 = ("keras2-theano", "keras2-tensorflow", "keras2-cntk")
+ORIGINALS = ("theano", "tensorflow1", *KERAS2)
 
 
 def find(engine: str) -> Located:

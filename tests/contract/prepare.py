@@ -73,7 +73,7 @@ class Workbench:
     def probe(self, engine: str, interpreter: str = sys.executable, *cases: str, **environment: str) -> None:
         subprocess.run(
             [interpreter, str(PROBE), engine, str(self.folder), *cases],
-            check=True, env=clean_environment(environment), stdin=subprocess.DEVNULL, timeout=900,
+            check=True, env=clean_environment(environment), stdin=subprocess.DEVNULL, timeout=3000,
         )  # fmt: skip
 
     def found(self, case: str, engine: str) -> dict[str, np.ndarray[Any, Any]]:

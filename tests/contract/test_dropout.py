@@ -19,7 +19,7 @@ RATE, WIDTH, STEP = 0.4, 20000, 0.01
 PROBE = Path(__file__).with_name("probe_dropout.py")
 
 
-@pytest.mark.parametrize("engine", [*engines.TODAY, "reference"])
+@pytest.mark.parametrize("engine", [*engines.TODAY, *engines.KERAS2, "reference"])
 def test_dropout_keeps_the_mean_and_follows_the_seed(engine: str, tmp_path: Path) -> None:
     located = engines.find(engine)
     network = Network.model_validate(

@@ -11,6 +11,10 @@ ADAPTERS = {
     "keras-torch": "keras3:KerasTorch",
     "keras-tensorflow": "keras3:KerasTensorFlow",
     "keras-jax": "keras3:KerasJax",
+    "keras2-theano": "keras2:Keras2Theano",
+    "keras2-tensorflow": "keras2:Keras2TensorFlow",
+    "keras2-cntk": "keras2:Keras2Cntk",
+    "sklearn": "sklearn_native:Sklearn",
 }
 
 

@@ -26,6 +26,7 @@ flush (whether numbers below the normal range are taken for zero; None: as the e
 
 Traits name where a framework's built-in differs from the language by definition, so that the reference can follow it
 and the report can say it: {"bn_variance": "unbiased"} (moving variance with N - 1),
+{"bn_moments": "after_update"} (moving mean and variance follow a second pass, with the weights of after the step),
 {"sgd_velocity": "rate_inside"} (velocity holds the learning rate: differs while a schedule changes it).
 """
 

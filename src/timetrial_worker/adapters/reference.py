@@ -107,10 +107,14 @@ class Reference(Adapter):
 
     def step(self, batch):
         self.last_loss, gradients, caches = self._loss_and_gradients(*batch)
+        updated = self.optimiser.step(self.values, gradients)
+        if self.traits.get("bn_moments") == "after_update":
+            self.values.update(updated)
+            _, caches = self._forward(batch[0], training=True)
         for node in self.nodes:
             moved = node.op.moved(node.own(self.values), caches[node.name])
             self.values.update((node.roles[role], value) for role, value in moved.items())
-        self.values.update(self.optimiser.step(self.values, gradients))
+        self.values.update(updated)
 
     def predict(self, batch):
         outputs, _ = self._forward(batch[0], training=False)
