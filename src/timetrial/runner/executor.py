@@ -166,7 +166,7 @@ class Executor:
             training=_training(finished),
             equivalence=judged.summary() if judged else None,
             memory=figures(finished.events, peak),
-            includes=INCLUDES[trial.task, trial.settings.loop],
+            includes=_includes(finished, trial),
             versions=started.get("versions") or located.versions,
             readback=readback.get("values", {}),
             machine=self.fingerprint,
@@ -183,6 +183,12 @@ class Executor:
             "recipe": digest(trial.recipe.model_dump(mode="json")),
             "adapter": adapter_digest(located.engine.adapter),
         }
+
+
+def _includes(finished: Finished, trial: Trial) -> str:
+    """The timed region in the adapter's own words, if it has any: a batch may have to cross to the device each step."""
+    told: str | None = (finished.last("includes") or {}).get("words")
+    return told or INCLUDES[trial.task, trial.settings.loop]
 
 
 def _sampler(step: Step, cores: Sequence[int]) -> MemorySampler | Idle:

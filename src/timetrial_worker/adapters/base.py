@@ -85,6 +85,10 @@ class Adapter(object):
         """Learning rate (and momentum) from the next step on; never recompiles."""
         raise NotImplementedError
 
+    def includes(self, task):
+        """In words what a timed step or prediction contains, where that is not what the others' contains; else None."""
+        return None
+
     # --- what the gate and the report read --------------------------------------------------------------------------
 
     def loss(self):
