@@ -69,7 +69,7 @@ def once(engine: str, loop: str, kind: str, blocks: int) -> dict[str, float]:
         raise SystemExit(f"{engine}: {located.problem}; {located.remedy}")
     with tempfile.TemporaryDirectory() as name:
         path = job(engine, loop, kind, blocks, Path(name))
-        variables = surroundings(Placement(), Settings(), located.engine.backend_env)
+        variables = surroundings(Placement(), Settings(), located.variables)
         command = ["taskset", "-c", "0", str(located.interpreter), str(BESIDE), str(path)]
         done = subprocess.run(command, env=variables, capture_output=True, text=True, cwd=name, timeout=600)
     if done.returncode:

@@ -41,7 +41,7 @@ def bench(engine: str, precision: str, loop: str) -> Workbench:
     located = engines.find(engine)
     cases = [case.name for case in cases_of(loop)]
     hurry = QUICKLY if precision == "float64" else {}
-    made.probe(engine, str(located.interpreter), *cases, **located.engine.backend_env, **hurry)
+    made.probe(engine, str(located.interpreter), *cases, **located.variables, **hurry)
     return made
 
 

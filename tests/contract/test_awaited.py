@@ -32,7 +32,7 @@ def test_no_array_is_left_unfinished(engine: str, tmp_path: Path) -> None:
     folder = tmp_path / WIDE.name
     subprocess.run(
         [str(located.interpreter), str(PROBE), engine, str(folder)],
-        check=True, env=clean_environment(located.engine.backend_env), stdin=subprocess.DEVNULL, timeout=300,
+        check=True, env=clean_environment(located.variables), stdin=subprocess.DEVNULL, timeout=300,
     )  # fmt: skip
     for arrays, unfinished in json.loads((folder / f"{engine}.json").read_text()).values():
         assert arrays >= 4 * 3  # two kernels, two biases, and Adam's two moments of each

@@ -31,7 +31,7 @@ def test_dropout_keeps_the_mean_and_follows_the_seed(engine: str, tmp_path: Path
     (tmp_path / "job.json").write_text(json.dumps(job))
     done = subprocess.run(
         [str(located.interpreter), str(PROBE), engine, str(tmp_path / "job.json")],
-        env=clean_environment(located.engine.backend_env), capture_output=True, text=True, timeout=300,
+        env=clean_environment(located.variables), capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     answer = json.loads(done.stdout.splitlines()[-1])

@@ -24,7 +24,7 @@ def start(question: Question, folder: Path) -> list[dict[str, Any]]:
     small = {"sizes": (16, 32), "copy_bytes": question.job["copy_bytes"] and 2**20}
     cores = cores_for(question.placement.threads, MACHINE)
     job = {**question.job, **small, "adapter": located.engine.adapter, "cores": cores}
-    variables = surroundings(question.placement, Settings(), located.engine.backend_env)
+    variables = surroundings(question.placement, Settings(), located.variables)
     return run(located.interpreter, job, folder, variables, Bounds(120)).events
 
 

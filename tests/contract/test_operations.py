@@ -63,7 +63,7 @@ def counted(engine: str) -> dict[str, dict[str, Any]]:
         write(folder, case, "float32", "step")
     subprocess.run(
         [str(located.interpreter), str(PROBE), engine, str(folder)],
-        check=True, env=clean_environment(located.engine.backend_env), stdin=subprocess.DEVNULL, timeout=600,
+        check=True, env=clean_environment(located.variables), stdin=subprocess.DEVNULL, timeout=600,
     )  # fmt: skip
     return {case.name: json.loads((folder / case.name / f"{engine}.json").read_text()) for case in CASES}
 

@@ -33,7 +33,7 @@ if words[:2] == ["-m", "venv"]:
     shutil.copy(__file__, os.path.join(words[2], "bin", "python"))
 elif words[:3] == ["-m", "pip", "install"]:
     with open(words[words.index("-r") + 1]) as asked:
-        lines = asked.read().split()
+        lines = [line.split()[0] for line in asked]
     for line in lines:
         print("Collecting " + line + " (from -r somewhere)")
     with open(os.environ.get("FAKE_COUNT", os.devnull), "a") as count:
@@ -46,8 +46,9 @@ elif words[:3] == ["-m", "pip", "install"]:
         sys.exit(1)
     with open(os.path.join(here, "installed.json"), "w") as stream:
         json.dump({line.replace("<=", "==").split("==")[0]: line.replace("<=", "==").split("==")[1] for line in lines}, stream)
-elif words[0] == "-c" and "version_info[:3]))" in words[1]:
-    print(os.environ.get("FAKE_VERSION", "[3, 11, 7]"))
+elif words[0] == "-c" and "python_implementation" in words[1]:
+    version = json.loads(os.environ.get("FAKE_VERSION", "[3, 11, 7]"))
+    print(json.dumps([os.environ.get("FAKE_KIND", "CPython")] + version))
 elif words[0] == "-c":
     exec(os.environ.get("FAKE_CRASH", ""))
     with open(os.path.join(here, "installed.json")) as stream:

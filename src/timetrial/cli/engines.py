@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from timetrial.engines.locate import Located
 
 app = typer.Typer(help="The frameworks that can be measured on this machine.", no_args_is_help=True)
-Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="For example torch, jax or torch@2.9.1.")]
+Names = Annotated[list[str], typer.Argument(metavar="NAME...", help="For example torch, originals or torch@2.9.1.")]
 
 
 @app.command("list")
@@ -54,20 +54,30 @@ def add(
     names: Names,
     python: Annotated[Path | None, typer.Option("--python", help="Interpreter to make the environment with.")] = None,
     again: Annotated[bool, typer.Option("--again", help="Make it anew, even if it is good.")] = False,
+    if_possible: Annotated[
+        bool, typer.Option("--if-possible", help="Skip, and say so, where this machine lacks what it takes.")
+    ] = False,
 ) -> None:
     """Make the environment of engines from pinned packages, under the user's data folder.
 
-    An environment serves a family: `torch` brings keras-torch with it. `torch@2.9.1` makes another beside it.
+    An environment serves a family: `torch` brings keras-torch with it, `originals` is Theano, TensorFlow 1 and Keras 2
+    in CPython 3.6. `torch@2.9.1` makes another beside it.
     """
     with explained():
         from timetrial.engines.environments import add as make
-        from timetrial.engines.registry import parse
+        from timetrial.engines.environments import lacking
+        from timetrial.engines.target import target
 
         for name in names:
-            parse(name)
+            target(name)
         for name in names:
+            if if_possible and (reason := lacking(name, python)):
+                say(f"{name}: SKIPPED; {reason}")
+                continue
             environment = make(name, say, python, again)
             print(f"{environment.name}: {', '.join(environment.serves)} in {environment.folder}")
+            for problem, remedy in environment.broken.values():
+                say(f"{problem} → {remedy}")
 
 
 @app.command()

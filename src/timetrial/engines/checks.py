@@ -48,6 +48,53 @@ model.train_on_batch(x, numpy.zeros((2, 2), dtype="float32"))
 gradient = (4 * (numpy.eye(2) - keras.ops.convert_to_numpy(layer.kernel))).tolist()
 """
 
+THEANO = """
+import numpy, theano
+if not theano.config.cxx:
+    raise RuntimeError("Theano finds no C++ compiler and would compute in slow Python")
+x, w = theano.tensor.matrix(dtype="float64"), theano.shared(numpy.eye(2))
+loss = theano.tensor.sum(theano.tensor.dot(x, w) ** 2)
+gradient = theano.function([x], theano.grad(loss, w))(numpy.array([[1., 2.], [3., 4.]])).tolist()
+"""
+
+TENSORFLOW1 = """
+import tensorflow as tf
+x, w = tf.constant([[1., 2.], [3., 4.]]), tf.Variable([[1., 0.], [0., 1.]])
+derivative = tf.gradients(tf.reduce_sum(tf.matmul(x, w) ** 2), w)[0]
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    gradient = session.run(derivative).tolist()
+"""
+
+KERAS2 = """
+import os, numpy
+if os.environ["KERAS_BACKEND"] == "theano":
+    import theano
+    if not theano.config.cxx:
+        raise RuntimeError("Theano finds no C++ compiler and would compute in slow Python")
+import keras
+if keras.backend.backend() != os.environ["KERAS_BACKEND"]:
+    raise RuntimeError("keras runs on " + keras.backend.backend() + ", not on " + os.environ["KERAS_BACKEND"])
+x = numpy.array([[1., 2.], [3., 4.]], dtype="float32")
+layer = keras.layers.Dense(2, use_bias=False, kernel_initializer="identity", input_shape=(2,))
+model = keras.models.Sequential([layer])
+model.compile(optimizer=keras.optimizers.SGD(lr=1.0), loss="mean_squared_error")
+model.train_on_batch(x, numpy.zeros((2, 2), dtype="float32"))
+gradient = (4 * (numpy.eye(2) - model.get_weights()[0])).tolist()
+"""
+
+# A perceptron without a hidden layer. Its loss is half the mean over four entries, times the two outputs.
+SKLEARN = """
+import numpy
+from sklearn.neural_network import MLPRegressor
+x, y = numpy.array([[1., 2.], [3., 4.]]), numpy.zeros((2, 2))
+model = MLPRegressor(hidden_layer_sizes=(), solver="sgd", alpha=0.0, learning_rate_init=1.0, momentum=0.0)
+model.partial_fit(x, y)
+model.coefs_[0][...], model.intercepts_[0][...] = numpy.eye(2), 0.0
+model.partial_fit(x, y)
+gradient = (4 * (numpy.eye(2) - model.coefs_[0])).tolist()
+"""
+
 REFERENCE = """
 import numpy
 x, w = numpy.array([[1., 2.], [3., 4.]]), numpy.eye(2)

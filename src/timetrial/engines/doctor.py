@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from timetrial.engines.locate import Located, versions_of
+from timetrial.engines.remedies import treat
 from timetrial.engines.trying import attempt, last_lines
 
 
@@ -26,10 +27,11 @@ def check(located: Located, timeout: float = 180.0) -> Health:
     """Run the engine's check; never raises for a broken engine."""
     if located.interpreter is None:
         return Health(located.name, False, None, None, {}, located.problem, located.remedy)
-    tried = attempt(located.engine, located.interpreter, beside=located.kind == "beside", timeout=timeout)
+    tried = attempt(located.engine, located.interpreter, located.folder, timeout)
     if tried.answer is None:
         problem = f"{located.name}: a small training step {tried.problem}"
-        return Health(located.name, False, tried.seconds, None, {}, problem, _remedy(located), last_lines(tried.output))
+        remedy = treat(tried.output, located.name) or _remedy(located)
+        return Health(located.name, False, tried.seconds, None, {}, problem, remedy, last_lines(tried.output))
     versions = versions_of(located.engine, tried.answer.versions)
     return Health(located.name, True, tried.seconds, tried.answer.python, versions, located.problem, located.remedy)
 

@@ -17,13 +17,14 @@ from pathlib import Path
 
 from timetrial.engines import marker
 from timetrial.engines.home import engines_home
-from timetrial.engines.interpreters import resolve
+from timetrial.engines.interpreters import NoPython, resolve
 from timetrial.engines.lock import locked
 from timetrial.engines.making import LOG, REQUIREMENTS, EnvironmentFailed, Making, Say
-from timetrial.engines.pins import Recipe, recipe, serves
-from timetrial.engines.registry import Asked, parse
+from timetrial.engines.pins import Recipe, served, serves
+from timetrial.engines.pythons import search
+from timetrial.engines.target import NoEnvironment, Target, target
 
-__all__ = ["Environment", "EnvironmentFailed", "add", "remove"]
+__all__ = ["Environment", "EnvironmentFailed", "add", "lacking", "remove"]
 
 
 @dataclass(frozen=True)
@@ -36,51 +37,86 @@ class Environment:
     python: str
     versions: dict[str, str]
     serves: tuple[str, ...]
+    broken: dict[str, tuple[str, str]]  # engines that it should serve and cannot: problem and remedy
 
 
 def add(name: str, say: Say, python: str | Path | None = None, again: bool = False) -> Environment:
-    """Make the environment of an engine, unless a good one is there; `again` makes it anew in any case."""
-    asked, plan = _plan(name)
-    folder = engines_home() / plan.folder
-    interpreter, version = resolve(python or sys.executable, plan.python, f"the {plan.folder} environment")
+    """Make the environment of an engine or a family, unless a good one is there; `again` makes it anew in any case."""
+    wanted = _target(name)
+    plan, folder = wanted.plan, engines_home() / wanted.plan.folder
+    chosen = interpreter_for(plan, python) if python else None
     with _world(plan.folder), locked(folder, say) as held:
+        making = Making(wanted, folder, held.descriptor, say)
         there = marker.condition(folder, plan.sha256)
         if there.usable and there.marker and (held.waited or not again):
-            _say_kept(there, asked, version if python else None, say)
-            return _environment(folder, there.marker)
+            _say_kept(there, wanted, chosen[1] if chosen else None, say)
+            return _serving(wanted, _environment(folder, making.mend(there.marker)))
+        interpreter, version = chosen or interpreter_for(plan, None)
         if there.problem:
             say(f"{plan.folder}: {there.problem}; it is made anew")
         _remove_tree(folder)
         try:
             _say_size(plan, folder, say)
-            made = Making(asked, plan, folder, held.descriptor, say).make(interpreter, version)
-            return _environment(folder, made)
+            made = making.make(interpreter, version)
         except EnvironmentFailed:
             _strip(folder)
             raise
+        return _serving(wanted, _environment(folder, made))
+
+
+def interpreter_for(plan: Recipe, python: str | Path | None) -> tuple[Path, str]:
+    """The interpreter to make an environment with, and its version: the one named, or timetrial's own, or one that is
+    searched for where that is too new."""
+    purpose, wanted = f"the {plan.folder} environment", plan.python
+    if python is None and wanted.newest is not None:
+        return search(wanted, purpose)
+    return resolve(python or sys.executable, wanted, purpose)
+
+
+def lacking(name: str, python: str | Path | None = None) -> str | None:
+    """What this machine lacks for an environment that is not there yet; None where it can be made."""
+    plan = _target(name).plan
+    if marker.condition(engines_home() / plan.folder, plan.sha256).usable:
+        return None
+    compiler = plan.family.compiler
+    if compiler is not None and shutil.which(compiler) is None:
+        return f"there is no C++ compiler ({compiler}; Debian: apt-get install {compiler})"
+    try:
+        interpreter_for(plan, python)
+    except NoPython as error:
+        return str(error)
+    return None
 
 
 def remove(name: str, say: Say) -> tuple[str, ...]:
-    """Remove the environment of an engine; returns the engines that it served."""
-    asked, plan = _plan(name)
-    folder = engines_home() / plan.folder
+    """Remove the environment of an engine or a family; returns the engines that it served."""
+    wanted = _target(name)
+    plan, folder = wanted.plan, engines_home() / wanted.plan.folder
     if not os.path.lexists(folder):
         raise EnvironmentFailed(
-            f"{asked.name} has no environment in {folder}; `timetrial engines list` shows what there is"
+            f"{wanted.name} has no environment in {folder}; `timetrial engines list` shows what there is"
         )
     with _world(plan.folder), locked(folder, say):
         _remove_tree(folder)
-    served = serves(plan.folder)
-    say(f"{plan.folder}: removed; it served {', '.join(served)}")
-    return served
+    names = serves(plan.folder)
+    say(f"{plan.folder}: removed; it served {', '.join(names)}")
+    return names
 
 
-def _plan(name: str) -> tuple[Asked, Recipe]:
-    asked = parse(name)
-    plan = recipe(asked)
-    if plan is None:
-        raise EnvironmentFailed(f"{asked.engine.name} runs in timetrial's own Python; it has no environment of its own")
-    return asked, plan
+def _target(name: str) -> Target:
+    try:
+        return target(name)
+    except NoEnvironment as error:
+        raise EnvironmentFailed(str(error)) from None
+
+
+def _serving(wanted: Target, made: Environment) -> Environment:
+    """The environment, unless the engine that was asked for is one that it cannot serve."""
+    if wanted.asked is not None and wanted.asked.name in made.broken:
+        problem, remedy = made.broken[wanted.asked.name]
+        others = f"; the environment serves {', '.join(made.serves)}" if made.serves else ""
+        raise EnvironmentFailed(f"{problem}; {remedy} (log: {made.folder / LOG}){others}", made.folder / LOG)
+    return made
 
 
 @contextmanager
@@ -97,14 +133,22 @@ def _world(name: str) -> Iterator[None]:
 
 
 def _environment(folder: Path, made: marker.Marker) -> Environment:
-    interpreter = marker.interpreter(folder)
-    return Environment(folder.name, folder, interpreter, made.python, made.versions, serves(folder.name))
+    broken = {one.name: made.broken[one.engine.name] for one in served(folder.name) if one.engine.name in made.broken}
+    return Environment(
+        folder.name,
+        folder,
+        marker.interpreter(folder),
+        made.python,
+        made.versions,
+        tuple(name for name in serves(folder.name) if name not in broken),
+        {name: (problem, remedy) for name, (problem, remedy) in broken.items()},
+    )
 
 
-def _say_kept(there: marker.Condition, asked: Asked, wanted_python: str | None, say: Say) -> None:
+def _say_kept(there: marker.Condition, meant: Target, wanted_python: str | None, say: Say) -> None:
     name, made = there.folder.name, there.marker
     say(f"{name}: already there")
-    redo = f"`timetrial engines add {asked.name} --again` makes it anew"
+    redo = f"`timetrial engines add {meant.name} --again` makes it anew"
     if there.problem:
         say(f"{name}: {there.problem}; {redo}")
     if made and wanted_python and wanted_python != made.python:

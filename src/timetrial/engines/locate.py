@@ -30,10 +30,17 @@ class Located:
     problem: str | None = None
     remedy: str | None = None
     broken: bool = False  # there is an environment, and it cannot be used
+    folder: Path | None = None  # of the environment
+    other: str | None = None  # the package that `requested` is of, where it is not the engine's first
 
     @property
     def name(self) -> str:
-        return Asked(self.engine, self.requested).name
+        return Asked(self.engine, self.requested, self.other).name
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """What a process of this engine has in its environment, besides what every run has."""
+        return self.engine.variables(self.folder)
 
 
 def locate(name: str) -> Located:
@@ -78,18 +85,22 @@ def _in_environment(asked: Asked, there: marker.Condition) -> Located:
     redo = f"timetrial engines add {asked.name}"
     if not there.usable or there.marker is None:
         return _missing(asked, there.problem, redo)
-    version = _pick(asked.engine.needs[0], there.marker.versions)
-    if asked.version is not None and (version is None or not same_version(asked.version, version)):
+    there_is = _pick(asked.package, there.marker.versions)
+    if asked.version is not None and (there_is is None or not same_version(asked.version, there_is)):
         return _missing(asked)
+    if asked.engine.name in there.marker.broken:
+        return _missing(asked, *there.marker.broken[asked.engine.name])
     return Located(
         asked.engine,
         asked.version,
-        version,
+        _pick(asked.engine.needs[0], there.marker.versions),
         marker.interpreter(there.folder),
         "environment",
         versions_of(asked.engine, there.marker.versions),
         there.problem,
         f"{redo} --again" if there.problem else None,
+        folder=there.folder,
+        other=asked.other,
     )
 
 
@@ -105,6 +116,9 @@ def _pick(name: str, recorded: dict[str, str]) -> str | None:
 
 def _beside(asked: Asked) -> Located | None:
     engine = asked.engine
+    newest = FAMILIES[engine.family].newest_python if engine.family else None
+    if newest is not None and sys.version_info[:2] > newest:
+        return None  # a package of that name is another major version
     if not all(_importable(name) for name in engine.needs):
         return None
     found = {name: _version_beside(name) for name in engine.distributions}
@@ -145,4 +159,4 @@ def _missing(asked: Asked, problem: str | None = None, remedy: str | None = None
         problem = f"{asked.name} is neither in a {main} environment nor beside timetrial"
     broken = remedy is not None and asked.engine.family is not None
     remedy = remedy or f"timetrial engines add {asked.name}"
-    return Located(asked.engine, asked.version, None, None, "missing", {}, problem, remedy, broken)
+    return Located(asked.engine, asked.version, None, None, "missing", {}, problem, remedy, broken, other=asked.other)

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
 from timetrial.engines import checks, marker
 from timetrial.engines.interpreters import clean_env
-from timetrial.engines.pins import Recipe
+from timetrial.engines.libraries import link
 from timetrial.engines.registry import Asked
-from timetrial.engines.remedies import diagnose
+from timetrial.engines.remedies import diagnose, treat
+from timetrial.engines.target import Target
 from timetrial.engines.trying import attempt, last_lines
 
 Say = Callable[[str], None]
 
 LOG = "install.log"
 REQUIREMENTS = "requirements.txt"
+TOOLS = "tools.txt"
+CACHE = "cache"  # what engines keep between processes: compiled code, settings
 _CHECK_TIMEOUT = 300.0  # a cold first import of a large framework from a slow disk takes minutes
 _WORTH_SAYING = ("Collecting ", "Downloading ", "Installing ")
 
@@ -33,32 +36,70 @@ class EnvironmentFailed(RuntimeError):
 
 
 @dataclass(frozen=True)
+class Broken:
+    """An engine that the environment cannot serve."""
+
+    asked: Asked
+    problem: str
+    remedy: str | None  # where the cause is known
+    last_lines: str
+
+    @property
+    def otherwise(self) -> str:
+        return f"timetrial engines add {self.asked.name} --again"
+
+
+@dataclass(frozen=True)
 class Making:
     """`lock` is the descriptor of the held lock. Commands inherit it: where the parent is killed while pip goes on, the
     environment stays locked until pip has ended."""
 
-    asked: Asked
-    plan: Recipe
+    target: Target
     folder: Path
     lock: int
     say: Say
 
     def make(self, python: Path, version: str) -> marker.Marker:
-        own, requirements = marker.interpreter(self.folder), self.folder / REQUIREMENTS
+        own = marker.interpreter(self.folder)
         self.folder.mkdir(parents=True)
-        requirements.write_text("\n".join(self.plan.requirements) + "\n", encoding="utf-8")
+        (self.folder / CACHE).mkdir()
         self._tell(f"making an environment with Python {version} in {self.folder}")
         self._run(python, "-m", "venv", self.folder)
-        self._run(own, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", "-r", requirements)
-        self._tell(f"trying {self.asked.engine.name} with a small training step")
-        answer = self._check(own)
-        made = self._marker(answer)
+        for file, lines in ((TOOLS, self.target.plan.tools), (REQUIREMENTS, self.target.plan.requirements)):
+            if lines:
+                self._install(own, self.folder / file, lines)
+        self._link()
+        answers, broken = self._check(self.target.tried)
+        if not answers:
+            self._refuse(broken)
+        made = self._marker(answers[0], broken)
         marker.write(self.folder, made)
         self._tell("ready")
         return made
 
+    def mend(self, made: marker.Marker) -> marker.Marker:
+        """Try again what did not work, and what a library of the system now serves otherwise; nothing is installed."""
+        linked = self._link()
+        again = [asked for asked in self.target.tried if asked in linked or asked.engine.name in made.broken]
+        if not again:
+            return made
+        _, broken = self._check(again)
+        kept = {name: why for name, why in made.broken.items() if name not in {asked.engine.name for asked in again}}
+        mended = replace(made, broken=kept | _noted(broken))
+        marker.write(self.folder, mended)
+        return mended
+
+    def _link(self) -> list[Asked]:
+        """The engines for which links to the system's libraries were made or changed."""
+        return [asked for asked in self.target.tried if link(asked.engine.libraries, self.folder)]
+
+    def _install(self, own: Path, file: Path, lines: tuple[str, ...]) -> None:
+        file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        hashed = ["--require-hashes"] if any("--hash=" in line for line in lines) else []
+        self._run(own, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *hashed, "-r", file)
+
     def _tell(self, line: str) -> None:
-        self.say(f"{self.plan.folder}: {line}")
+        self.say(f"{self.target.plan.folder}: {line}")
 
     def _run(self, *command: str | Path) -> None:
         """Run a command with all it prints in the environment's log, and its progress told."""
@@ -93,34 +134,54 @@ class Making:
         return line
 
     def _fail(self, printed: str) -> NoReturn:
-        found, log = diagnose(printed, self.plan.family.megabytes), self.folder / LOG
+        found, log = diagnose(printed, self.target.plan.family.megabytes), self.folder / LOG
         raise EnvironmentFailed(
-            f"the {self.plan.folder} environment could not be made: {found.cause}; {found.remedy} (log: {log})",
+            f"the {self.target.plan.folder} environment could not be made: {found.cause}; {found.remedy} (log: {log})",
             log,
             last_lines("\n".join(line for line in printed.splitlines() if not line.startswith("WARNING: Location"))),
         )
 
-    def _check(self, own: Path) -> checks.Answer:
-        tried, log = attempt(self.asked.engine, own, beside=False, timeout=_CHECK_TIMEOUT), self.folder / LOG
-        with log.open("a", encoding="utf-8") as stream:
-            stream.write(f"$ check of {self.asked.engine.name}\n{tried.output}\n")
-        if tried.answer is None:
-            raise EnvironmentFailed(
-                f"the packages of {self.plan.folder} are installed, but a small training step {tried.problem}; "
-                f"ask for another version, or give another interpreter with --python (log: {log})",
-                log,
-                last_lines(tried.output),
-            )
-        return tried.answer
+    def _check(self, engines: Iterable[Asked]) -> tuple[list[checks.Answer], dict[str, Broken]]:
+        """The answers of the engines that work, and why the others do not."""
+        answers, broken = [], {}
+        for asked in engines:
+            self._tell(f"trying {asked.name} with a small training step")
+            tried = attempt(asked.engine, marker.interpreter(self.folder), self.folder, _CHECK_TIMEOUT)
+            with (self.folder / LOG).open("a", encoding="utf-8") as stream:
+                stream.write(f"$ check of {asked.name}\n{tried.output}\n")
+            if tried.answer is not None:
+                answers.append(tried.answer)
+            else:
+                remedy = treat(tried.output, asked.name)
+                broken[asked.engine.name] = Broken(asked, str(tried.problem), remedy, last_lines(tried.output))
+        return answers, broken
 
-    def _marker(self, answer: checks.Answer) -> marker.Marker:
+    def _refuse(self, broken: dict[str, Broken]) -> NoReturn:
+        first, log = next(iter(broken.values())), self.folder / LOG
+        remedy = first.remedy or "ask for another version, or give another interpreter with --python"
+        raise EnvironmentFailed(
+            f"the packages of {self.target.plan.folder} are installed, but a small training step {first.problem}; "
+            f"{remedy} (log: {log})",
+            log,
+            first.last_lines,
+        )
+
+    def _marker(self, answer: checks.Answer, broken: dict[str, Broken]) -> marker.Marker:
         return marker.Marker(
-            family=self.plan.family.name,
-            engine=self.asked.engine.name,
-            requested=self.asked.version,
+            family=self.target.plan.family.name,
+            engine=self.target.name.partition("@")[0],
+            requested=self.target.version,
             python=answer.python,
-            requirements_sha256=self.plan.sha256,
+            requirements_sha256=self.target.plan.sha256,
             versions=answer.versions,
             path=str(self.folder),
             made=datetime.now(UTC).isoformat(timespec="seconds"),
+            broken=_noted(broken),
         )
+
+
+def _noted(broken: dict[str, Broken]) -> dict[str, list[str]]:
+    return {
+        name: [f"{why.asked.name}: a small training step {why.problem}", why.remedy or why.otherwise]
+        for name, why in broken.items()
+    }

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +27,7 @@ class Marker:
     versions: dict[str, str]  # every distribution in it
     path: str
     made: str  # UTC, ISO 8601
+    broken: dict[str, list[str]] = field(default_factory=dict)  # engines it cannot serve: [problem, remedy]
 
 
 def interpreter(folder: Path) -> Path:

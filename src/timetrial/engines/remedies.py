@@ -12,6 +12,7 @@ _NO_NETWORK = re.compile(
     r"|ConnectTimeout|Read timed out|ReadTimeoutError|Network is unreachable|Connection refused|ProxyError"
 )
 _SHOWN_VERSIONS = 12
+_NO_LIBRARY = re.compile(r"(lib[\w.+-]+\.so[\w.]*): cannot open shared object file")
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,23 @@ def _no_match(output: str, megabytes: int) -> Diagnosis | None:
             f"pip finds no {requirement} for this Python and machine",
             "check pip's index settings (`pip config list`), or give another interpreter with --python",
         )
-    shown = ", ".join(reversed(offered[-_SHOWN_VERSIONS:]))
-    older = f" and {len(offered) - _SHOWN_VERSIONS} older" if len(offered) > _SHOWN_VERSIONS else ""
-    return Diagnosis(f"pip finds no {requirement}; there are {shown}{older}", "ask for one of these versions")
+    shown, rest = _near(requirement.partition("==")[2], offered)
+    return Diagnosis(f"pip finds no {requirement}; there are {', '.join(shown)}{rest}", "ask for one of these versions")
+
+
+def _near(version: str, offered: list[str]) -> tuple[list[str], str]:
+    """The versions about the asked one, newest first, and how many others there are. `offered` is oldest first."""
+    place = sum(_numbers(one) < _numbers(version) for one in offered)
+    end = min(len(offered), place + _SHOWN_VERSIONS // 2)
+    start = max(0, end - _SHOWN_VERSIONS)
+    shown = offered[start : start + _SHOWN_VERSIONS]
+    left = len(offered) - len(shown)
+    kind = "older" if shown[-1] == offered[-1] else "others"
+    return shown[::-1], f" and {left} {kind}" if left else ""
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version)]
 
 
 def _python_wanted(requirement: str, output: str) -> str | None:
@@ -90,3 +105,22 @@ def _conflict(output: str, megabytes: int) -> Diagnosis | None:
     if "ResolutionImpossible" not in output and "conflicting dependencies" not in output:
         return None
     return Diagnosis("no set of packages satisfies this version", "ask for a version nearer to the shipped one")
+
+
+def treat(output: str, engine: str) -> str | None:
+    """From the output of a check that failed: what the system lacks and how to get it; None where that is not told."""
+    lacking = _lacking(output)
+    return f"{lacking}, then timetrial engines add {engine}" if lacking else None
+
+
+def _lacking(output: str) -> str | None:
+    if "no C++ compiler" in output:
+        return "install g++ (Debian: apt-get install g++)"
+    if "Python.h: No such file" in output:
+        return "install the headers of the Python it was made from (Debian: the package python3-dev)"
+    library = _NO_LIBRARY.search(output)
+    if library is None:
+        return None
+    if library.group(1).startswith("libmpi"):
+        return "install Open MPI 3 or 4 (Debian: apt-get install libopenmpi3)"
+    return f"install the system's package that brings {library.group(1)}"

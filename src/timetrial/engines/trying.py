@@ -25,10 +25,11 @@ class Attempt:
     output: str
 
 
-def attempt(engine: Engine, interpreter: Path, *, beside: bool, timeout: float) -> Attempt:
-    """Try an engine. Beside timetrial the packages may come through PYTHONPATH or the user's own site, so these stay;
-    in an environment nothing from outside may be seen."""
-    env = clean_env(engine.backend_env, keep_python=beside)
+def attempt(engine: Engine, interpreter: Path, folder: Path | None, timeout: float) -> Attempt:
+    """Try an engine. Beside timetrial (no folder) the packages may come through PYTHONPATH or the user's own site, so
+    these stay; in an environment nothing from outside may be seen."""
+    beside = folder is None
+    env = clean_env(engine.variables(folder), keep_python=beside)
     begun = time.perf_counter()
     try:
         done = run_script(interpreter, checks.script(engine.check), env=env, isolated=not beside, timeout=timeout)

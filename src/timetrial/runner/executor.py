@@ -99,7 +99,7 @@ class Executor:
         folder = Path(tempfile.mkdtemp(prefix="timetrial-"))
         try:
             job = self._job(step, located, folder)
-            variables = surroundings(trial.placement, trial.settings, located.engine.backend_env)
+            variables = surroundings(trial.placement, trial.settings, located.variables)
 
             def told(event: Event) -> None:
                 listen(Notice("event", step, event=event))

@@ -160,7 +160,7 @@ class Gate:
             }
             if traits:
                 job["traits"] = traits
-            variables = surroundings(trial.placement, trial.settings, located.engine.backend_env)
+            variables = surroundings(trial.placement, trial.settings, located.variables)
             finished = run(located.interpreter, job, folder, variables, self.bounds)
             found = load_arrays(folder / "found.npz") if finished.outcome.ok else None
         return finished, found

@@ -26,7 +26,7 @@ def machine_limits(
         with tempfile.TemporaryDirectory(prefix="timetrial-") as name:
             cores = cores_for(question.placement.threads, machine)
             job = {**question.job, "adapter": located.engine.adapter, "cores": cores}
-            variables = surroundings(question.placement, Settings(), located.engine.backend_env)
+            variables = surroundings(question.placement, Settings(), located.variables)
             return run(located.interpreter, job, Path(name), variables, bounds).events
 
     there = [name for name in dict.fromkeys(engines) if not name.startswith("keras") and locate(name).interpreter]
