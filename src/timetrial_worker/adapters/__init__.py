@@ -11,6 +11,7 @@ ADAPTERS = {
     "keras-torch": "keras3:KerasTorch",
     "keras-tensorflow": "keras3:KerasTensorFlow",
     "keras-jax": "keras3:KerasJax",
+    "theano": "theano_native:Theano",
     "tensorflow1": "tensorflow1_native:TensorFlow1",
 }
 

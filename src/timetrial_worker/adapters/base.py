@@ -25,7 +25,8 @@ everything that crosses this interface as an array is in the canonical form:
 
 Traits name where a framework's built-in differs from the language by definition, so that the reference can follow it
 and the report can say it: {"bn_variance": "unbiased"} (moving variance with N - 1),
-{"sgd_velocity": "rate_inside"} (velocity holds the learning rate: differs while a schedule changes it).
+{"sgd_velocity": "rate_inside"} (velocity holds the learning rate: differs while a schedule changes it),
+{"max_pool_ties": "all"} (each of several equal maxima gets the whole gradient, not the first alone).
 """
 
 from collections import OrderedDict
