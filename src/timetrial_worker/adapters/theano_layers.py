@@ -191,22 +191,23 @@ def _max_pool(kit, node, own, mode, x):
 
 
 def _avg_pool(kit, node, own, mode, x):
-    """The mean of the real values, as `average_exc_pad` has it."""
+    """The mean of the real values, as `average_exc_pad` has it; but that has no gradient where there is padding."""
     options = _pool_options(kit, node)
-    if options is not None:
+    if options is not None and not any(options["pad"]):
         return kit.pool.pool_2d(x, mode="average_exc_pad", **options)
-    y = kit.pool.pool_2d(_padded(kit, node, x, 0), mode="average_inc_pad", **_unpadded_options(node))
-    return y * kit.number(1.0 / _real_share(node))
+    if options is None:
+        x, options = _padded(kit, node, x, 0), _unpadded_options(node)
+    return kit.pool.pool_2d(x, mode="sum", **options) * kit.number(1.0 / _real_places(node))
 
 
-def _real_share(node):
-    """The part of each window that does not lie on padding, (rows, columns)."""
+def _real_places(node):
+    """How many places of each window do not lie on padding, (rows, columns)."""
     attrs, axes = node["attrs"], []
     for i, places in enumerate(node["shape"][:2]):
         starts = np.arange(places) * attrs["stride"][i] - attrs["pads"][i][0]
         ends = np.minimum(starts + attrs["window"][i], node["in_shapes"][0][i])
-        axes.append((ends - np.maximum(starts, 0)) / float(attrs["window"][i]))
-    return np.outer(*axes)
+        axes.append(ends - np.maximum(starts, 0))
+    return np.outer(*axes).astype(float)
 
 
 def _places(x):

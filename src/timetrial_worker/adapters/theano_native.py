@@ -242,7 +242,7 @@ class Theano(Adapter):
         ])  # fmt: skip
 
     def _modules(self):
-        """How many C++ modules were found on disk, and how many had to be compiled: what the first step's time means."""
+        """How many C++ modules lay on disk already and how many were compiled: without it a first step says little."""
         _, reused, compiled = self.theano.gof.cc.get_module_cache().stats
         return reused, compiled
 

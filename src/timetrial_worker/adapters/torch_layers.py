@@ -6,7 +6,6 @@ so only the adapter's `start` imports this module.
 
 from functools import partial, reduce
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
@@ -16,7 +15,6 @@ from .base import Unsupported
 from .flat_orders import AS_IS, flat_orders
 from .torch_functions import Apply, activation
 from .torch_slots import Slot, transposed
-
 
 # --- dense and convolution --------------------------------------------------------------------------------------------
 
