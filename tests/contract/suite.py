@@ -10,7 +10,7 @@ import atexit
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,8 @@ atexit.register(shutil.rmtree, ROOT, ignore_errors=True)
 
 # What `fit` does differently from `step` (batching, metrics, state) does not depend on the layer: some cases suffice.
 FIT = [*RECIPES, *(case for case in LAYERS if case.name in ("conv-same", "batch-norm-image", "lstm-last", "embedding"))]
-# Whether it is the same function does not depend on how hard a compiler works; the runs in float32 use the defaults.
-# Theano without fusing needs far fewer C++ modules for all cases together.
-QUICKLY = {
-    "XLA_FLAGS": "--xla_backend_optimization_level=0",
-    "THEANO_FLAGS": "optimizer=fast_compile,gcc.cxxflags=-O0",
-}
+# Whether it is the same function does not depend on how hard XLA optimises; the runs in float32 use its defaults.
+QUICKLY = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
 
 
 # What an engine may refuse, and the word that its refusal must have: case by case, and nothing else.
@@ -40,19 +36,14 @@ REFUSED: dict[str, dict[str, str]] = {}
 
 
 @cache
-def bench(engine: str, precision: str, loop: str) -> Workbench:
-    made = Workbench.make(ROOT / f"{engine}-{precision}-{loop}", precision, loop)
+def bench(engine: str, precision: str, loop: str, cases: tuple[str, ...], theano: str) -> Workbench:
+    made = Workbench.make(Path(tempfile.mkdtemp(prefix=f"{engine}-{precision}-{loop}-", dir=ROOT)), precision, loop)
     located = engines.find(engine)
-    cases = [case.name for case in cases_of(loop)]
-    variables = located.variables
-    if precision == "float64":
-        variables = {**variables, **{name: _joined(variables.get(name), flags) for name, flags in QUICKLY.items()}}
+    variables = {**located.variables, **(QUICKLY if precision == "float64" else {})}
+    if theano:
+        variables["THEANO_FLAGS"] = ",".join(filter(None, (variables.get("THEANO_FLAGS"), theano)))
     made.probe(engine, str(located.interpreter), *cases, **variables)
     return made
-
-
-def _joined(flags: str | None, more: str) -> str:
-    return more if flags is None else f"{flags},{more}"
 
 
 @cache
@@ -71,15 +62,22 @@ def cases_of(loop: str) -> list[Case]:
     return FIT if loop == "fit" else ALL
 
 
-def contract(engine: str, precision: str, loop: str) -> Callable[[Case], None]:
-    """The test of one engine. Each engine has a file of its own, so that a parallel run computes its cases once."""
+def contract(
+    engine: str, precision: str, loop: str, cases: Sequence[Case] | None = None, theano: str = ""
+) -> Callable[[Case], None]:
+    """The test of one engine. Each engine has a file of its own, so that a parallel run computes its cases once.
+
+    `cases` are those of the loop unless they are given; `theano` is what Theano is told besides.
+    """
+    asked = cases_of(loop) if cases is None else cases
+    names = tuple(case.name for case in asked)
 
     @pytest.mark.engines
     @pytest.mark.timeout(1200)  # the first case waits until the process has computed all of them
-    @pytest.mark.parametrize("case", cases_of(loop), ids=lambda case: case.name)
+    @pytest.mark.parametrize("case", asked, ids=lambda case: case.name)
     def agrees(case: Case) -> None:
         engines.find(engine)
-        made = bench(engine, precision, loop)
+        made = bench(engine, precision, loop, names, theano)
         verdict = made.verdict(case.name, engine)
         refused = REFUSED.get(engine, {}).get(case.name)
         if refused is not None:
