@@ -14,6 +14,7 @@ CONVOLVED = (
     "max-pool-same-asymmetric",
     "avg-pool-explicit",
     "batch-norm-image",
+    "lrn",
 )
 
 test_float64 = contract("theano", "float64", "step", PLAIN, "mode=FAST_COMPILE")

@@ -227,21 +227,25 @@ def _global_max_pool(kit, node, own, mode, x):
 
 
 def _batch_norm(kit, node, own, mode, x):
-    attrs, bn = node["attrs"], kit.nnet.bn
-    if attrs["epsilon"] < 1e-5:
-        raise Unsupported(
-            "theano's batch normalisation has an epsilon of 1e-5 at least, not {}".format(attrs["epsilon"])
-        )
-    axes = (0,) + _places(x)
+    attrs, bn, axes = node["attrs"], kit.nnet.bn, (0,) + _places(x)
+    epsilon = _least_epsilon(kit, attrs["epsilon"])
     if not mode.training:
         kept = own["gamma"], own["beta"], own["mean"], own["variance"]
-        return bn.batch_normalization_test(x, *kept, axes=axes, epsilon=attrs["epsilon"])
+        return bn.batch_normalization_test(x, *kept, axes=axes, epsilon=epsilon)
     y, _, _, mean, variance = bn.batch_normalization_train(
-        x, own["gamma"], own["beta"], axes, attrs["epsilon"],
+        x, own["gamma"], own["beta"], axes, epsilon,
         1.0 - attrs["momentum"], own["mean"], own["variance"],
     )  # fmt: skip
     mode.updates.extend([(own["mean"], mean), (own["variance"], variance)])
     return y
+
+
+def _least_epsilon(kit, epsilon):
+    """Theano takes 1e-5 at least, also once rounded: in single precision 1e-5 itself has to be the number above."""
+    if epsilon < 1e-5:
+        raise Unsupported("theano's batch normalisation has an epsilon of 1e-5 at least, not {}".format(epsilon))
+    rounded = kit.number(epsilon)
+    return float(rounded if rounded >= 1e-5 else np.nextafter(rounded, kit.number(1)))
 
 
 def _layer_norm(kit, node, own, mode, x):
