@@ -150,9 +150,10 @@ def _attention(kit, node, own, mode, x):
 def _conv2d(kit, node, own, mode, x):
     """`filter_flip=False`: a cross-correlation, as in the language, where Theano means the mathematician's word."""
     attrs, (height, width, channels) = node["attrs"], node["in_shapes"][0]
+    border = tuple(tuple(sides) for sides in attrs["pads"]) if np.any(attrs["pads"]) else "valid"
     y = kit.nnet.conv2d(
         x, own["kernel"], (None, channels, height, width), (attrs["filters"], channels) + tuple(attrs["kernel"]),
-        border_mode=tuple(tuple(sides) for sides in attrs["pads"]), subsample=tuple(attrs["stride"]),
+        border_mode=border, subsample=tuple(attrs["stride"]),
         filter_flip=False,
     )  # fmt: skip
     return y + own["bias"].dimshuffle("x", 0, "x", "x") if "bias" in own else y
