@@ -224,6 +224,7 @@ class Theano(Adapter):
 
     def readback(self):
         config = self.theano.config
+        linked = self.blas if self.blas and theano_setup.link(self.blas) == config.blas.ldflags else None
         reused, compiled = self._modules()
         return OrderedDict([
             ("dtype", config.floatX),
@@ -231,7 +232,7 @@ class Theano(Adapter):
             ("threads", int(os.environ["OMP_NUM_THREADS"])),
             ("openmp", bool(config.openmp)),
             ("blas", config.blas.ldflags or "through NumPy"),
-            ("blas_threads", theano_setup.blas_threads(self.blas)),
+            ("blas_threads", theano_setup.blas_threads(linked)),
             ("layout", "channels_first"),
             ("compile", self.compile),
             ("optimizer", config.optimizer),
