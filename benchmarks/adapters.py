@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from timetrial.engines.locate import locate
+from timetrial.engines.locate import Located, locate
 from timetrial.runner.batches import proof_batches
 from timetrial.runner.surroundings import surroundings
 from timetrial.spec.network import Network
@@ -25,7 +25,10 @@ from timetrial.spec.trial import Settings
 from timetrial.spec.weights import initial_weights
 from timetrial.stats.intervals import interval
 
-ENGINES = ("torch", "tensorflow", "jax", "keras-torch", "keras-tensorflow", "keras-jax")
+ENGINES = (
+    "torch", "tensorflow", "jax", "keras-torch", "keras-tensorflow", "keras-jax",
+    "theano", "tensorflow1", "keras2-theano", "keras2-tensorflow", "keras2-cntk", "sklearn",
+)  # fmt: skip
 # What an engine cannot do, or what its framework's own layer computes otherwise (see docs/engines.md), is left out.
 ONLY = {"sklearn": ("mlp",), "keras2-cntk": ("mlp", "cnn")}
 BESIDE = Path(__file__).with_name("beside.py")
@@ -65,15 +68,13 @@ def job(engine: str, loop: str, kind: str, blocks: int, folder: Path) -> Path:
     return path
 
 
-def once(engine: str, loop: str, kind: str, blocks: int) -> dict[str, float]:
-    located = locate(engine)
-    if located.interpreter is None:
-        raise SystemExit(f"{engine}: {located.problem}; {located.remedy}")
+def once(located: Located, loop: str, kind: str, blocks: int, core: int) -> dict[str, float]:
+    engine = located.engine.name
     with tempfile.TemporaryDirectory() as name:
         path = job(engine, loop, kind, blocks, Path(name))
         variables = surroundings(Placement(), Settings(), located.variables)
-        command = ["taskset", "-c", "0", str(located.interpreter), str(BESIDE), str(path)]
-        done = subprocess.run(command, env=variables, capture_output=True, text=True, cwd=name, timeout=600)
+        command = ["taskset", "-c", str(core), str(located.interpreter), str(BESIDE), str(path)]
+        done = subprocess.run(command, env=variables, capture_output=True, text=True, cwd=name, timeout=1800)
     if done.returncode:
         raise SystemExit(f"{engine} {kind}: {done.stderr[-2000:]}")
     answer: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
@@ -86,12 +87,17 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=5)
     parser.add_argument("--blocks", type=int, default=30)
     parser.add_argument("--models", default="mlp,cnn,lstm")
+    parser.add_argument("--core", type=int, default=0)
     asked = parser.parse_args()
     print("adapter's time / hand-written loop's time, one thread; interval over processes", flush=True)
     for engine in asked.engines:
+        located = locate(engine)
+        if located.interpreter is None:
+            print(f"{engine}: {located.problem}; {located.remedy}", flush=True)
+            continue
         for loop in ("step", "fit") if engine.startswith("keras") else ("step",):
             for kind in (kind for kind in asked.models.split(",") if kind in ONLY.get(engine, MODELS)):
-                found = [once(engine, loop, kind, asked.blocks) for _ in range(asked.processes)]
+                found = [once(located, loop, kind, asked.blocks, asked.core) for _ in range(asked.processes)]
                 for task in ("train", "infer"):
                     spread = interval([one[task] for one in found])
                     bounds = "" if spread.low is None else f" [{spread.low:.3f}, {spread.high:.3f}]"

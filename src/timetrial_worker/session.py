@@ -47,6 +47,9 @@ def prove(job, wire):
 def measure(job, wire):
     """The phases of a run, each timed apart."""
     adapter, weights = open_adapter(job, wire)
+    words = adapter.includes(job["task"])
+    if words:
+        wire.tell("includes", words=words)
     feed = Feed(job["data"], job["recipe"], job["settings"]["seed"])
     with wire.phase("place"):
         batches = [adapter.place(x, y if job["task"] == "train" else None) for x, y in feed.cycle(BATCHES)]

@@ -10,7 +10,7 @@ import atexit
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -33,12 +33,13 @@ QUICKLY = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
 
 
 @cache
-def bench(engine: str, precision: str, loop: str) -> Workbench:
-    made = Workbench.make(ROOT / f"{engine}-{precision}-{loop}", precision, loop)
+def bench(engine: str, precision: str, loop: str, cases: tuple[str, ...], theano: str) -> Workbench:
+    made = Workbench.make(Path(tempfile.mkdtemp(prefix=f"{engine}-{precision}-{loop}-", dir=ROOT)), precision, loop)
     located = engines.find(engine)
-    cases = [case.name for case in cases_of(loop)]
-    hurry = QUICKLY if precision == "float64" else {}
-    made.probe(engine, str(located.interpreter), *cases, **located.variables, **hurry)
+    variables = {**located.variables, **(QUICKLY if precision == "float64" else {})}
+    if theano:
+        variables["THEANO_FLAGS"] = ",".join(filter(None, (variables.get("THEANO_FLAGS"), theano)))
+    made.probe(engine, str(located.interpreter), *cases, **variables)
     return made
 
 
@@ -59,19 +60,27 @@ def cases_of(loop: str) -> list[Case]:
 
 
 def contract(
-    engine: str, precision: str, loop: str, lacks: Mapping[str, str] = MappingProxyType({})
+    engine: str,
+    precision: str,
+    loop: str,
+    lacks: Mapping[str, str] = MappingProxyType({}),
+    cases: Sequence[Case] | None = None,
+    theano: str = "",
 ) -> Callable[[Case], None]:
     """The test of one engine. Each engine has a file of its own, so that a parallel run computes its cases once.
 
-    `lacks` holds the cases that the engine must refuse, each with words of its refusal: those, and no others.
+    `lacks` holds the cases that the engine must refuse, each with words of its refusal: those, and no others. `cases`
+    are those of the loop unless they are given; `theano` is what Theano is told besides.
     """
+    asked = cases_of(loop) if cases is None else cases
+    names = tuple(case.name for case in asked)
 
     @pytest.mark.engines
     @pytest.mark.timeout(3300)  # the first case waits until the process has computed all; Theano compiles C++ for each
-    @pytest.mark.parametrize("case", cases_of(loop), ids=lambda case: case.name)
+    @pytest.mark.parametrize("case", asked, ids=lambda case: case.name)
     def agrees(case: Case) -> None:
         engines.find(engine)
-        made = bench(engine, precision, loop)
+        made = bench(engine, precision, loop, names, theano)
         verdict = made.verdict(case.name, engine)
         if case.name in lacks:
             assert verdict["outcome"] == "unsupported", verdict.get("message", "it is not refused any more")

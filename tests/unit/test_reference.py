@@ -375,6 +375,20 @@ def test_loading_forgets_moments_steps_rate_and_moving_values() -> None:
         np.testing.assert_array_equal(values, once[name])
 
 
+# --- equal maxima -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("traits", "expected"), [({}, [1, 0, 0, 0]), ({"max_pool_ties": "all"}, [1, 1, 0, 1])])
+@pytest.mark.parametrize("op", ["max_pool", "global_max_pool"])
+def test_the_gradient_of_equal_maxima(op: str, traits: dict[str, str], expected: list[int]) -> None:
+    x = np.array([5.0, 5.0, 3.0, 5.0]).reshape(1, 2, 2, 1)
+    layer = OPS[op]({"window": [2, 2], "stride": [2, 2], "pads": [[0, 0], [0, 0]]})
+    y, cache = layer.forward({}, [x], TRAINING._replace(traits=traits))
+    (dx,), _ = layer.backward({}, cache, np.ones_like(y))
+    assert y.ravel().tolist() == [5.0]
+    assert dx.ravel().tolist() == expected
+
+
 # --- batch normalisation and dropout ----------------------------------------------------------------------------------
 
 

@@ -18,7 +18,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 WORKER = ROOT / "src" / "timetrial_worker"
-FILES = [*sorted(WORKER.rglob("*.py")), ROOT / "tests" / "contract" / "probe.py"]
+OTHERS = ("tests/contract/probe.py", "tests/contract/probe_dropout.py", "benchmarks/beside.py")
+FILES = [*sorted(WORKER.rglob("*.py")), *(ROOT / name for name in OTHERS)]
 NAMES = [str(file.relative_to(ROOT)) for file in FILES]
 
 # What CPython 3.6 has not, though it parses.

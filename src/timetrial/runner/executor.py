@@ -201,7 +201,7 @@ class Executor:
             equivalence=judged.summary() if judged else None,
             memory=figures(finished.events, beside if isinstance(beside, Peak) else None),
             energy=self._energy(step, finished, beside),
-            includes=INCLUDES[trial.task, trial.settings.loop],
+            includes=_includes(finished, trial),
             versions=started.get("versions") or located.versions,
             readback=readback.get("values", {}),
             machine=self.fingerprint,
@@ -238,6 +238,12 @@ class Executor:
 def _choice(study: Study) -> Choice:
     model = study.energy.model
     return Choice(replay=study.energy.replay, model=(model.idle, model.core) if model else None)
+
+
+def _includes(finished: Finished, trial: Trial) -> str:
+    """The timed region in the adapter's own words, if it has any: a batch may have to cross to the device each step."""
+    told: str | None = (finished.last("includes") or {}).get("words")
+    return told or INCLUDES[trial.task, trial.settings.loop]
 
 
 class Idle:

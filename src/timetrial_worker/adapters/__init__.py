@@ -11,6 +11,8 @@ ADAPTERS = {
     "keras-torch": "keras3:KerasTorch",
     "keras-tensorflow": "keras3:KerasTensorFlow",
     "keras-jax": "keras3:KerasJax",
+    "theano": "theano_native:Theano",
+    "tensorflow1": "tensorflow1_native:TensorFlow1",
     "keras2-theano": "keras2:Keras2Theano",
     "keras2-tensorflow": "keras2:Keras2TensorFlow",
     "keras2-cntk": "keras2:Keras2Cntk",

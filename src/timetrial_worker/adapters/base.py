@@ -27,7 +27,8 @@ flush (whether numbers below the normal range are taken for zero; None: as the e
 Traits name where a framework's built-in differs from the language by definition, so that the reference can follow it
 and the report can say it: {"bn_variance": "unbiased"} (moving variance with N - 1),
 {"bn_moments": "after_update"} (moving mean and variance follow a second pass, with the weights of after the step),
-{"sgd_velocity": "rate_inside"} (velocity holds the learning rate: differs while a schedule changes it).
+{"sgd_velocity": "rate_inside"} (velocity holds the learning rate: differs while a schedule changes it),
+{"max_pool_ties": "all"} (each of several equal maxima gets the whole gradient, not the first alone).
 """
 
 from collections import OrderedDict
@@ -86,6 +87,10 @@ class Adapter(object):
     def set_rate(self, rate, momentum=None):
         """Learning rate (and momentum) from the next step on; never recompiles."""
         raise NotImplementedError
+
+    def includes(self, task):
+        """In words what a timed step or prediction contains, where that is not what the others' contains; else None."""
+        return None
 
     # --- what the gate and the report read --------------------------------------------------------------------------
 

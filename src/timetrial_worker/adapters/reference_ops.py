@@ -155,20 +155,28 @@ class _Pool(Op):
         return Windows(x.shape[1:3], self.attrs["window"], self.attrs["stride"], self.attrs["pads"])
 
 
+def winners(values, mode):
+    """Where the greatest along the first axis are. Of equal ones the first takes the whole gradient, or, with the
+    trait `max_pool_ties: all`, each of them does."""
+    if mode.traits.get("max_pool_ties") == "all":
+        return values == values.max(axis=0)
+    places = np.arange(len(values)).reshape((-1,) + (1,) * (values.ndim - 1))
+    return values.argmax(axis=0) == places
+
+
 class MaxPool(_Pool):
-    """Padding never wins; of equal values the first in reading order does, and takes the whole gradient."""
+    """Padding never wins."""
 
     def forward(self, w, inputs, mode):
         (x,) = inputs
         windows = self.windows(x)
         padded = windows.pad(x, -np.inf)
         taps = np.stack([padded[:, rows_, columns] for rows_, columns in windows.taps()])
-        winner = taps.argmax(axis=0)
-        return np.take_along_axis(taps, winner[np.newaxis], axis=0)[0], (windows, winner)
+        return taps.max(axis=0), (windows, winners(taps, mode))
 
     def backward(self, w, cache, dy):
-        windows, winner = cache
-        parts = (dy * (winner == i) for i in range(windows.size[0] * windows.size[1]))
+        windows, wins = cache
+        parts = (dy * won for won in wins)
         return [windows.scatter(parts, len(dy), dy.shape[-1])], {}
 
 
@@ -205,19 +213,14 @@ class GlobalAvgPool(Op):
 
 
 class GlobalMaxPool(Op):
-    """Of equal values the first place's wins."""
-
     def forward(self, w, inputs, mode):
         (x,) = inputs
-        places = x.reshape(x.shape[0], -1, x.shape[-1])
-        winner = places.argmax(axis=1)[:, np.newaxis]
-        return np.take_along_axis(places, winner, axis=1)[:, 0], (x.shape, winner)
+        places = np.moveaxis(x.reshape(x.shape[0], -1, x.shape[-1]), 1, 0)
+        return places.max(axis=0), (x.shape, winners(places, mode))
 
     def backward(self, w, cache, dy):
-        shape, winner = cache
-        dx = np.zeros((shape[0], int(np.prod(shape[1:-1])), shape[-1]))
-        np.put_along_axis(dx, winner, dy[:, np.newaxis], axis=1)
-        return [dx.reshape(shape)], {}
+        shape, wins = cache
+        return [np.moveaxis(dy * wins, 0, 1).reshape(shape)], {}
 
 
 # --- normalisation ----------------------------------------------------------------------------------------------------

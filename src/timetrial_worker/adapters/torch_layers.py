@@ -4,59 +4,17 @@ One builder a layer: `BUILDERS[op](node, order)` gives the module and where each
 so only the adapter's `start` imports this module.
 """
 
-from collections import namedtuple
 from functools import partial, reduce
 
-import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from . import torch_sequences as sequences
 from .base import Unsupported
+from .flat_orders import AS_IS, flat_orders
 from .torch_functions import Apply, activation
 from .torch_slots import Slot, transposed
-
-# The order of a flat tensor's numbers: native = canonical[order.native] and canonical = native[order.canonical].
-Order = namedtuple("Order", "native canonical")
-AS_IS = Order(slice(None), slice(None))
-
-# Layers that treat every number of a flat tensor alike, so that its order passes through them.
-_TRANSPARENT = ("activation", "dropout", "batch_norm", "layer_norm")
-
-
-# --- the order of flattened images ------------------------------------------------------------------------------------
-
-
-def channels_first(shape):
-    """The order in which torch flattens an image of the canonical shape (H, W, C)."""
-    native = np.arange(np.prod(shape)).reshape(shape).transpose(2, 0, 1).ravel()
-    return Order(native, np.argsort(native))
-
-
-def flat_orders(network):
-    """Node name -> Order, of the flat tensors that can stay in torch's order because dense kernels absorb it."""
-    readers = {}
-    for node in network["nodes"]:
-        for name in node["inputs"]:
-            readers.setdefault(name, []).append(node)
-    orders = {}
-    for node in network["nodes"]:
-        if node["op"] == "flatten" and len(node["in_shapes"][0]) == 3 and _absorbed(node["name"], readers, network):
-            orders[node["name"]] = channels_first(node["in_shapes"][0])
-        elif node["op"] in _TRANSPARENT and node["inputs"][0] in orders:
-            orders[node["name"]] = orders[node["inputs"][0]]
-    return orders
-
-
-def _absorbed(name, readers, network):
-    if name == network["output"]:
-        return False
-    return all(
-        reader["op"] == "dense" or (reader["op"] in _TRANSPARENT and _absorbed(reader["name"], readers, network))
-        for reader in readers.get(name, [])
-    )
-
 
 # --- dense and convolution --------------------------------------------------------------------------------------------
 
