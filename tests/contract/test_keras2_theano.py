@@ -1,6 +1,6 @@
 from tests.contract.suite import contract
+from tests.contract.theano_cases import CONVOLVED, IN_PLAIN_CXX, IN_PYTHON, PLAIN
 
-LACKS = dict.fromkeys(("attention", "attention-causal", "transformer"), "batched product")
-
-test_float64 = contract("keras2-theano", "float64", "step", LACKS)
+test_float64 = contract("keras2-theano", "float64", "step", cases=PLAIN, theano=IN_PYTHON)
+test_float64_in_cxx = contract("keras2-theano", "float64", "step", cases=CONVOLVED, theano=IN_PLAIN_CXX)
 test_float32 = contract("keras2-theano", "float32", "fit")

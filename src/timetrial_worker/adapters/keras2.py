@@ -10,6 +10,7 @@ from collections import OrderedDict
 import numpy as np
 
 from . import keras2_layout as layout
+from . import theano_setup
 from .base import Adapter, Unsupported
 from .keras2_layers import make_nodes
 from .keras2_ops import OPS
@@ -301,14 +302,14 @@ class Keras2TensorFlow(Keras2):
 class Keras2Theano(Keras2):
     name = "keras2-theano"
     backend = "theano"
-    lacking = {"attention": "its batched product needs a BLAS library that it can link, and often there is none"}
 
     def _prepare_backend(self):
-        threads = self._threads()
-        flags = [os.environ.get("THEANO_FLAGS", ""), "device=cpu"]
-        if threads:
-            flags.append("openmp={}".format(threads > 1))
-        os.environ["THEANO_FLAGS"] = ",".join(flag for flag in flags if flag)
+        """The same BLAS as native Theano's, so that the two differ in Keras alone."""
+        blas, threads = theano_setup.numpy_blas(), self._threads()
+        if blas is None:
+            self.lacking = {"attention": "its batched product needs a BLAS library that it can link"}
+        openmp = {"openmp": str(threads > 1)} if threads else {}
+        theano_setup.add(device="cpu", **dict(theano_setup.blas_flags(blas), **openmp))
 
     def _start_backend(self):
         import theano

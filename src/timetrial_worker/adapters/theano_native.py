@@ -59,8 +59,8 @@ class Theano(Adapter):
         threads = self.settings.get("threads") or 1
         os.environ.setdefault("OMP_NUM_THREADS", str(threads))
         self.blas = theano_setup.numpy_blas()
-        links = {"blas__ldflags": theano_setup.link(self.blas)} if self.blas else {}
-        theano_setup.add(device="cpu", floatX=self.precision, openmp=str(threads > 1), **links)
+        flags = theano_setup.blas_flags(self.blas)
+        theano_setup.add(device="cpu", floatX=self.precision, openmp=str(threads > 1), **flags)
         import theano
         from theano.sandbox.rng_mrg import MRG_RandomStreams
 

@@ -37,6 +37,11 @@ def numpy_blas():
     return None
 
 
+def blas_flags(path):
+    """What `add` is told so that a library at this path is linked; nothing where there is none."""
+    return {"blas__ldflags": link(path)} if path else {}
+
+
 def link(path):
     """Linker flags for a library at this path."""
     folder, name = os.path.split(path)
