@@ -52,21 +52,17 @@ def dense(w, i, x):
     return T.dot(x, w["dense_%d/kernel" % i]) + w["dense_%d/bias" % i]
 
 
-def relu(x):
-    return T.switch(x > 0, x, np.float32(0))
-
-
 def mlp(w, x):
-    return dense(w, 3, relu(dense(w, 2, relu(dense(w, 1, x)))))
+    return dense(w, 3, T.nnet.relu(dense(w, 2, T.nnet.relu(dense(w, 1, x)))))
 
 
 def cnn(w, x):
     shapes = [(None, 1, 28, 28), (None, 32, 12, 12)], [(32, 1, 5, 5), (64, 32, 5, 5)]
     for i, (image, kernel) in enumerate(zip(*shapes), 1):
         x = T.nnet.conv2d(x, w["conv2d_%d/kernel" % i], image, kernel, filter_flip=False)
-        x = relu(x + w["conv2d_%d/bias" % i].dimshuffle("x", 0, "x", "x"))
+        x = T.nnet.relu(x + w["conv2d_%d/bias" % i].dimshuffle("x", 0, "x", "x"))
         x = pool_2d(x, (2, 2), ignore_border=True)
-    return dense(w, 2, relu(dense(w, 1, x.flatten(2))))
+    return dense(w, 2, T.nnet.relu(dense(w, 1, x.flatten(2))))
 
 
 def lstm(w, x):
