@@ -19,6 +19,7 @@ from timetrial.records.store import Store, StoreError
 from timetrial.report import charts, notes
 from timetrial.report.crossings import crossings
 from timetrial.report.html import page, write_page
+from timetrial.report.picture import write_picture
 from timetrial.report.style import looks
 from timetrial.report.summary import summarise
 from timetrial.report.tables import COLUMNS, table
@@ -308,7 +309,7 @@ def test_there_is_no_chart_of_nothing() -> None:
 @pytest.mark.parametrize("kind", ["png", "svg"])
 def test_a_picture(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "new" / f"steps.{kind}"
-    charts.write_picture(path, summarise(made.study()))
+    write_picture(path, summarise(made.study()))
     content = path.read_bytes()
     assert content.startswith(b"\x89PNG" if kind == "png" else b"<svg") and b"currentColor" not in content
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
@@ -317,12 +318,12 @@ def test_a_picture(kind: str, tmp_path: Path) -> None:
 def test_pictures_that_cannot_be(tmp_path: Path) -> None:
     groups = summarise(made.runs("jax", 1e-3))
     with pytest.raises(ValueError, match=r"\.png or a \.svg"):
-        charts.write_picture(tmp_path / "a.gif", groups)
+        write_picture(tmp_path / "a.gif", groups)
     with pytest.raises(ValueError, match="nothing was measured"):
-        charts.write_picture(tmp_path / "a.png", summarise([made.missing()]))
+        write_picture(tmp_path / "a.png", summarise([made.missing()]))
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot be written"):
-        charts.write_picture(tmp_path / "file" / "a.png", groups)
+        write_picture(tmp_path / "file" / "a.png", groups)
 
 
 # Page

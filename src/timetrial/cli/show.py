@@ -22,6 +22,7 @@ def show(
     ] = None,
     csv: Annotated[Path | None, typer.Option("--csv", help="Write one row a run to this file.")] = None,
     report: Report = None,
+    picture: Annotated[Path | None, typer.Option("--picture", help="Draw the charts into this .png or .svg.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the results of a study from its records, also of one that is half run."""
@@ -35,6 +36,8 @@ def show(
             _list(store, as_json)
         else:
             _show(store, study, csv, report, as_json)
+            if picture:
+                _draw(store, study, picture)
 
 
 def _query(store: Store, sql: str) -> None:
@@ -57,6 +60,17 @@ def _list(store: Store, as_json: bool) -> None:
     else:
         for name, count in counts.items():
             print(f"{name}: {count} runs")
+
+
+def _draw(store: Store, name: str, picture: Path) -> None:
+    from timetrial.report.picture import write_picture
+    from timetrial.report.summary import summarise
+
+    try:
+        write_picture(picture, summarise(store.records(name)))
+    except ValueError as error:
+        raise BadRequest(str(error)) from None
+    say(f"Picture: {picture}")
 
 
 def _show(store: Store, name: str, csv: Path | None, report: Path | None, as_json: bool) -> None:

@@ -5,20 +5,16 @@ Names of engines come from outside: they are data and lists of a scale, never pa
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from timetrial.records.store import StoreError
 from timetrial.report import scaling, words
 from timetrial.report.phases import PHASES, Phases
 from timetrial.report.scaling import Ladder, Workload
-from timetrial.report.style import INK_OF_PICTURES, Look, chart_config, looks
 from timetrial.report.style import PHASES as PHASE_COLOURS
+from timetrial.report.style import Look, looks
 from timetrial.report.summary import Group, Row
 from timetrial.report.versions import History
 from timetrial.stats.breakeven import Course, leaders
@@ -34,10 +30,10 @@ _POINTS_A_DECADE = 12
 def step_chart(group: Group, look: Looks) -> Spec | None:
     """A dot for each process, the interval as a rule; what could not be measured has its line too."""
     measured = [row for row in group.rows if row.step]
-    return _spec(_steps(group, look), f"Time of a step by engine: {group.title}") if measured else None
+    return wide(steps(group, look), f"Time of a step by engine: {group.title}") if measured else None
 
 
-def _steps(group: Group, look: Looks) -> alt.LayerChart:
+def steps(group: Group, look: Looks) -> alt.LayerChart:
     measured = [row for row in group.rows if row.step]
     all_times = [seconds for row in measured for seconds in _extent(row)]
     scale, unit = next(((s, u) for s, u in _UNITS if max(all_times) >= s), _UNITS[-1])
@@ -130,7 +126,7 @@ def start_chart(group: Group, phases: Mapping[str, Phases]) -> Spec | None:
             tooltip=["engine:N", "phase:N", "time:N"],
         )
     )
-    return _spec(chart.properties(height=ROW_HEIGHT * len(names)), f"Time to get going by engine: {group.title}")
+    return wide(chart.properties(height=ROW_HEIGHT * len(names)), f"Time to get going by engine: {group.title}")
 
 
 def course_chart(group: Group, lines: Mapping[str, Course], look: Looks) -> Spec | None:
@@ -159,7 +155,7 @@ def course_chart(group: Group, lines: Mapping[str, Course], look: Looks) -> Spec
             tooltip=["engine:N"],
         )
     )  # fmt: skip
-    return _spec(chart.properties(height=320), f"Time against number of steps by engine: {group.title}")
+    return wide(chart.properties(height=320), f"Time against number of steps by engine: {group.title}")
 
 
 def _decades(lines: Mapping[str, Course]) -> int:
@@ -189,7 +185,7 @@ def speedup_chart(workload: Workload, look: Looks) -> Spec:
         ),
     ]
     chart = alt.LayerChart(layer=layers).properties(height=300)
-    return _spec(chart, f"Speed-up against threads by engine: {workload.title}")
+    return wide(chart, f"Speed-up against threads by engine: {workload.title}")
 
 
 def _climb(ladder: Ladder) -> list[Spec]:
@@ -227,55 +223,12 @@ def version_chart(title: str, found: Sequence[History]) -> Spec | None:
         ),
     ]
     chart = alt.LayerChart(layer=layers).properties(height=280)
-    return _spec(chart, f"Time of a step by version: {title}")
-
-
-def write_picture(path: Path, groups: Sequence[Group]) -> None:
-    """The step chart of each group, one below the other, as .png or .svg."""
-    import vl_convert
-
-    kind = path.suffix.lower()
-    if kind not in (".png", ".svg"):
-        raise ValueError(f"{path}: a picture is a .png or a .svg; give it one of these endings")
-    measured = [group for group in groups if any(row.step for row in group.rows)]
-    if not measured:
-        raise ValueError(f"{path}: nothing was measured, so there is nothing to draw")
-    look = looks(row.engine for group in measured for row in group.rows)
-    charts = [_steps(group, look).properties(width=560, title=group.title) for group in measured]
-    spec = alt.vconcat(*charts).resolve_scale(x="independent", y="independent", color="independent").to_dict()
-    spec = _inked(spec, INK_OF_PICTURES) | {
-        "config": chart_config(INK_OF_PICTURES, "sans-serif") | {"background": "white"}
-    }
-    if kind == ".png":
-        _write_bytes(path, vl_convert.vegalite_to_png(spec, vl_version=vega_lite(), scale=2))
-    else:
-        _write_bytes(path, vl_convert.vegalite_to_svg(spec, vl_version=vega_lite()).encode())
+    return wide(chart, f"Time of a step by version: {title}")
 
 
 def vega_lite() -> str:
     """The version that Altair writes for, as vl-convert names it."""
     return ".".join(alt.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-
-
-def _inked(part: Any, ink: str) -> Any:
-    """`currentColor` means something on a page only."""
-    if isinstance(part, dict):
-        return {key: _inked(value, ink) for key, value in part.items()}
-    if isinstance(part, list):
-        return [_inked(value, ink) for value in part]
-    return ink if part == "currentColor" else part
-
-
-def _write_bytes(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # the place may be no folder at all
-            temporary.unlink()
-        raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
 
 
 def _chart(values: Sequence[Spec]) -> alt.Chart:
@@ -287,7 +240,7 @@ def _colour(names: Sequence[str], look: Looks, legend: bool = False) -> alt.Colo
     return alt.Color("engine:N", scale=scale, sort=None, legend=alt.Legend(symbolStrokeWidth=2.5) if legend else None)
 
 
-def _spec(chart: alt.Chart | alt.LayerChart, description: str) -> Spec:
+def wide(chart: alt.Chart | alt.LayerChart, description: str) -> Spec:
     """As wide as its place on the page. The colours of text are the page's, see `chart_config`."""
     sized = chart.properties(
         width="container", autosize=alt.AutoSizeParams(type="fit-x", contains="padding"), description=description

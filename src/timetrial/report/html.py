@@ -25,6 +25,7 @@ from timetrial.report import charts, energy, notes, spending, words
 from timetrial.report import scaling as climbing
 from timetrial.report.ceiling import ceilings, sentences
 from timetrial.report.crossings import crossings
+from timetrial.report.overview import overview
 from timetrial.report.phases import PhaseTable, courses
 from timetrial.report.style import Look, chart_config, looks
 from timetrial.report.summary import GROUP_KEYS, Group
@@ -79,6 +80,7 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         study=study,
         title=title or study,
         sections=sections,
+        glance=_glance(groups),
         climbs=climbs,
         climb_heads=climbing.HEADS,
         bills=spending.bills(groups),
@@ -155,6 +157,16 @@ def _sections(groups: Sequence[Group], records: Sequence[Record]) -> list[Sectio
         )
         for i, group in enumerate(groups, 1)
     ]
+
+
+def _glance(groups: Sequence[Group]) -> Figure | None:
+    drawn = overview(groups)
+    if drawn is None:
+        return None
+    caption = (
+        "The time of a step as a multiple of the fastest engine's on the same work; what was not measured, in words."
+    )
+    return Figure("glance", "All cells at a glance", charts.wide(drawn, "Times as multiples of the fastest"), caption)
 
 
 def _climbs(groups: Sequence[Group]) -> list[Climb]:
