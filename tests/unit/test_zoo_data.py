@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from timetrial.cli.loading import trials_of
+from timetrial.cli.loading import built_in_studies, open_study, trials_of
 from timetrial.data import registry
 from timetrial.data.registry import Dataset, find
 from timetrial.data.steps.chosen import chain_for
@@ -83,3 +83,12 @@ def test_chains_follow_the_options_of_their_model() -> None:
     assert find_model("backends/mp-relu?kernel=1").preprocessing == ("resize?height=48&width=48", "enlarge?factor=2")
     assert find_model("backends/fnn-3-colours").network.input.shape == (32, 32, 3)
     assert {entry.dataset for entry in entries() if entry.study != "solar"} == RAW.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in built_in_studies() if name.startswith("accuracy-")])
+def test_the_studies_that_prove_the_data_train_one_model_on_its_own_data_and_test_it(name: str) -> None:
+    study = open_study(name)
+    (trial,) = trials_of(study)
+    assert (study.study, study.accuracy, study.repeat, study.anchor) == (name, True, 1, False)
+    assert (trial.dataset, trial.samples) == (find_model(trial.model).dataset, None)
+    assert trial.recipe.epochs > 1
