@@ -25,8 +25,8 @@ from typing import Any
 
 import numpy as np
 
+from timetrial.disk.home import engines_home
 from timetrial.engines import locate, pins, registry
-from timetrial.engines.home import engines_home
 from timetrial.records.choice import counted
 from timetrial.runner.batches import proof_batches
 from timetrial.spec.network import Network

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from timetrial.engines.home import engines_home
+from timetrial.disk.home import engines_home
 
 PACKAGES = ("scikit-learn==1.9.1", "joblib==1.6.0", "threadpoolctl==3.8.0", "narwhals==2.28.0", "cloudpickle==3.1.2")
 WAYS = ("timetrial", "scikit-learn")

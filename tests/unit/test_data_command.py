@@ -39,6 +39,45 @@ def test_the_list_says_what_is_here_and_what_is_not(call: Call, tmp_path: Path) 
     assert answer["norb"]["download"] is None
 
 
+def test_the_list_has_the_grids_of_sensors_too(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def here() -> dict[str, str]:
+        return {row["name"]: row["here"] for row in strict(call("data", "list", "--json").stdout)}
+
+    for variable in ("TIMETRIAL_OAHU", "TIMETRIAL_HOPE_MELPITZ"):
+        monkeypatch.delenv(variable, raising=False)
+    before = here()
+    assert [before[name] for name in ("solar-synthetic", "hope-melpitz", "oahu")] == [
+        "computed",
+        "your file",
+        "your file",
+    ]
+    monkeypatch.setenv("TIMETRIAL_OAHU", str(tmp_path))
+    assert here()["oahu"] == "yes"
+
+
+def test_a_grid_of_sensors_is_shown(call: Call, tmp_path: Path) -> None:
+    shown = call("data", "show", "solar-synthetic?days=1&sensors=4&horizon=30")
+    assert shown.exit_code == 0
+    for words in (
+        "grid: 4 sensors, ",
+        "target: sensor ",
+        ", 30 s ahead; ",
+        "x_train: ",
+        "x4 float32, 0 to 1, seen 2010-08-01",
+    ):
+        assert words in shown.stdout
+    sheet = call("data", "show", "solar-synthetic", "--picture", tmp_path / "sheet.png")
+    assert (sheet.exit_code, "holds no pictures" in sheet.stderr) == (2, True)
+
+
+def test_a_study_over_a_grid_that_is_not_here_stops_before_it_begins(call: Call, tmp_path: Path) -> None:
+    study = tmp_path / "grid.yaml"
+    study.write_text("{study: s, models: solar/pyramid-50, engines: torch, data: oahu}")
+    stopped = call("run", study, "--records", tmp_path / "records")
+    assert (stopped.exit_code, "set TIMETRIAL_OAHU to its file or folder" in stopped.stderr) == (2, True)
+    assert not (tmp_path / "records").exists()
+
+
 def test_import_show_and_remove(call: Call, tmp_path: Path) -> None:
     done = call("data", "import", "mine", rows(tmp_path))
     assert (done.exit_code, done.stdout.partition(",")[0]) == (0, "mine: 32 + 8 samples")
@@ -68,6 +107,10 @@ def test_pictures_are_drawn_and_saved(call: Call, tmp_path: Path) -> None:
     (["data", "get", "zebra"], "there is no dataset 'zebra'"),
     (["data", "get", "synthetic"], "dataset 'synthetic' needs no fetching"),
     (["data", "get", "norb"], "cannot be fetched: download the -dat.mat"),
+    (["data", "get", "oahu"], "set TIMETRIAL_OAHU to its file or folder, or put it at "),
+    (["data", "show", "hope-melpitz"], "set TIMETRIAL_HOPE_MELPITZ to its file, or put it at "),
+    (["data", "import", "oahu", "rows.csv"], "'oahu' is not imported: get it ("),
+    (["data", "import", "grids", "rows.csv"], "'grids' cannot name a dataset"),
     (["data", "show", "mnist"], "`timetrial data get mnist` brings it, or use 'synthetic:mnist'"),
     (["data", "show", "synthetic:mnist"], "computed for each network"),
     (["data", "remove", "mnist"], "dataset 'mnist' is not in the data folder"),

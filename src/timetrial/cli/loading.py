@@ -77,15 +77,14 @@ def check_steps(trials: Sequence[Trial]) -> None:
 def data_ready(trials: Sequence[Trial]) -> None:
     """Before anything runs: is each dataset here, or what brings it?"""
     from timetrial.data.errors import DataError
-    from timetrial.data.registry import UnknownDataset, absent, find
-    from timetrial.data.shelf import look_up
+    from timetrial.data.registry import UnknownDataset, absent, find, is_here
 
     for name in dict.fromkeys(trial.dataset for trial in trials):
         try:
             dataset = find(name)
         except UnknownDataset as error:
             raise DataError(f"{error}, or use 'synthetic', which fits any network") from None
-        if dataset.shelf and look_up(dataset.shelf) is None:
+        if not is_here(dataset):
             raise DataError(absent(dataset))
 
 

@@ -45,7 +45,8 @@ def bring(
         raise DataError(f"{path}: is not there")
     known = registry.known(name)
     if known and known.shelf is None:
-        raise DataError(f"'{name}' is a dataset of its own; import under another name")
+        way = f"is not imported: {known.how}" if known.how else "is a dataset of its own; import under another name"
+        raise DataError(f"'{name}' {way}")
     target = known.shelf if known and known.shelf else name
     with locked(shelf.place(target), listener.say):
         raw = data_home() / f".{target}.unpacked"

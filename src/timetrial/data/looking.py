@@ -33,19 +33,23 @@ class Seen:
 
 
 def look(name: str) -> Seen:
-    dataset, samples = _opened(name)
+    dataset = find(name)
+    about = (dataset.name, dataset.summary, dataset.source, dataset.licence, dataset.citation, dataset.sha256)
+    if dataset.show:
+        return Seen(*about, dataset.show(dataset), {}, ())
+    samples = _opened(dataset)
     parts = tuple(f"{part}: {_described(getattr(samples, part))}" for part in PARTS)
-    classes = _classes(dataset, samples)
-    about = (dataset.summary, dataset.source, dataset.licence, dataset.citation, dataset.sha256)
-    return Seen(dataset.name, *about, parts, classes, tuple(_first(samples)))
+    return Seen(*about, parts, _classes(dataset, samples), tuple(_first(samples)))
 
 
 def draw(name: str, path: Path) -> None:
     """The first training pictures side by side; of several channels that are no colours, the first."""
     from PIL import Image
 
-    dataset, samples = _opened(name)
-    x = samples.x_train
+    dataset = find(name)
+    if dataset.show:
+        raise DataError(f"dataset '{dataset.name}' holds no pictures")
+    x = _opened(dataset).x_train
     if x.dtype != np.uint8 or x.ndim not in (3, 4):
         raise DataError(f"dataset '{dataset.name}' holds no pictures")
     if path.suffix.lower() != ".png":
@@ -60,11 +64,10 @@ def draw(name: str, path: Path) -> None:
     Image.fromarray(sheet.squeeze(2) if channels == 1 else sheet).save(path, "PNG")
 
 
-def _opened(name: str) -> tuple[Dataset, Samples]:
-    dataset = find(name)
+def _opened(dataset: Dataset) -> Samples:
     if dataset.synthetic:
         raise DataError(f"dataset '{dataset.name}' is computed for each network; there is nothing to show before")
-    return dataset, kept.raw(dataset) if dataset.shelf else embedded.read(dataset)
+    return kept.raw(dataset) if dataset.shelf else embedded.read(dataset)
 
 
 def _described(array: Array) -> str:

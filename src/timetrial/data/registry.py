@@ -55,6 +55,8 @@ class Dataset:
     content: str | None = None  # what the checksum of all arrays must be, whichever source they came from
     gaps: bool = False  # inputs may be missing (NaN)
     how: str = ""  # to get it by hand
+    present: bool = True  # of those that are not: False where a file of the user's is named nowhere
+    show: Callable[[Dataset], tuple[str, ...]] | None = field(default=None, repr=False, compare=False)  # in lines
 
     @property
     def download(self) -> int:
@@ -91,6 +93,9 @@ def names() -> list[str]:
 def known(name: str) -> Dataset | None:
     """A dataset that Timetrial knows, by its name or another that is used for it."""
     datasets = every()
+    if family := _families.get(name.partition("?")[0]):
+        of_options: Dataset = import_module(family).find(name)
+        return of_options
     return datasets.get(name) or next((found for found in datasets.values() if name in found.aliases), None)
 
 
@@ -98,9 +103,6 @@ def find(name: str) -> Dataset:
     """A dataset by name: a known one, one that was imported, or a stand-in."""
     if found := known(name):
         return _as_kept(found)
-    if family := _families.get(name.partition("?")[0]):
-        of_options: Dataset = import_module(family).find(name)
-        return of_options
     if kept := look_up(name):
         return imported(kept)
     if shaped := _SHAPED.fullmatch(name):
@@ -143,7 +145,13 @@ def imported(kept: Kept) -> Dataset:
     )
 
 
+def is_here(dataset: Dataset) -> bool:
+    return look_up(dataset.shelf) is not None if dataset.shelf else dataset.present
+
+
 def absent(dataset: Dataset) -> str:
+    if dataset.shelf is None:
+        return f"dataset '{dataset.name}' does not come with Timetrial: {dataset.how}"
     get = (
         f"`timetrial data get {dataset.shelf}`" if dataset.sources else f"`timetrial data import {dataset.shelf} PATH`"
     )
@@ -220,6 +228,8 @@ register(
         source="comes with Timetrial: of each class the first 500 training and the first 100 test images of "
         "Fashion-MNIST (Zalando), in the order of its files",
         read=_read_embedded,
+        train=5_000,
+        test=1_000,
         sha256="d04b305c5bc1b63d1dc5b4098e79bb7b98d02f3469f51a1721f3d2b3621fafda",
     )
 )

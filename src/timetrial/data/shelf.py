@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from timetrial.data.samples import Array, Samples
 
 PARTS = ("x_train", "y_train", "x_test", "y_test")
+GRIDS = "grids"  # beside the datasets lie the user's own grids of sensors, in their files
 _MANIFEST, _FORM = "manifest.json", 1
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -47,8 +48,10 @@ class Kept:
 
 
 def place(name: str) -> Path:
-    if not _NAME.fullmatch(name) or name.startswith("synthetic"):
-        raise DataError(f"'{name}' cannot name a dataset: use small letters, digits, '-', '_' and '.', not synthetic…")
+    if not _NAME.fullmatch(name) or name.startswith("synthetic") or name == GRIDS:
+        raise DataError(
+            f"'{name}' cannot name a dataset: use small letters, digits, '-', '_' and '.', not synthetic… or {GRIDS}"
+        )
     return data_home() / name
 
 

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from timetrial.disk.home import engines_home
+from timetrial.disk.lock import locked
 from timetrial.engines import marker
-from timetrial.engines.home import engines_home
 from timetrial.engines.interpreters import NoPython, resolve
-from timetrial.engines.lock import locked
 from timetrial.engines.making import LOG, REQUIREMENTS, TOOLS, EnvironmentFailed, Making, Say
 from timetrial.engines.pins import Recipe, served, serves
 from timetrial.engines.pythons import search

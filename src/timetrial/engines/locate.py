@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from timetrial.disk.home import engines_home
 from timetrial.engines import marker
-from timetrial.engines.home import engines_home
 from timetrial.engines.pins import recipe, served
 from timetrial.engines.registry import ALIASES, ENGINES, FAMILIES, Asked, Engine, parse, same_version
 

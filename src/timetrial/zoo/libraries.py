@@ -61,6 +61,7 @@ ENTRIES = (
         summary="5x5 convolutions with pooling, then dense layers of 120, 84 and 10",
         source="libraries: CNN",
         dataset="cifar10",
+        preprocessing=("scale",),  # nothing was published
         make=cnn,
         parameters=(
             Option("layers", int, "convolutions, each with a pooling; 32x32 images have room for 2", least=1),

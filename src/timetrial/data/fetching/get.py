@@ -14,7 +14,7 @@ from timetrial.data.fetching import clients, web
 from timetrial.data.fetching.listening import FetchFailed, Listener
 from timetrial.data.fetching.unpacking import is_archive, unpack
 from timetrial.data.reading import facts, read_folder
-from timetrial.data.registry import Dataset, find
+from timetrial.data.registry import Dataset, absent, find
 from timetrial.data.sources import Package, Source, Web
 from timetrial.disk.home import data_home
 from timetrial.disk.lock import locked
@@ -24,7 +24,8 @@ def get(name: str, listener: Listener, again: bool = False) -> shelf.Kept:
     """The dataset on the shelf; what is there and whole is kept, unless it is to be fetched `again`."""
     dataset = find(name)
     if dataset.shelf is None:
-        raise DataError(f"dataset '{dataset.name}' needs no fetching: {dataset.source}")
+        known = f"dataset '{dataset.name}' needs no fetching: {dataset.source}"
+        raise DataError(known if dataset.present else absent(dataset))
     with locked(shelf.place(dataset.shelf), listener.say) as held:
         there = shelf.look_up(dataset.shelf)
         if there and (held.waited or not again):

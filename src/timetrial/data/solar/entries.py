@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from timetrial.data.registry import Dataset
+from timetrial.data.shelf import GRIDS
 from timetrial.disk.home import data_home
 
 if TYPE_CHECKING:
@@ -29,22 +30,23 @@ def find(name: str) -> Dataset:
         values = parse(name, options)
         settings(values)
         dataset = replace(dataset, name=title(base, options, values))
-    return dataset if base != "oahu" else replace(dataset, state=_state(_path("oahu")))
+    if dataset.synthetic:
+        return dataset
+    path = _path(base)
+    state = _state(path) if base == "oahu" else None
+    return replace(dataset, state=state, present=path is not None, how=_how(dataset, base))
 
 
 def open_grid(name: str) -> Grid:
     """The grid of a dataset that is read from a file of the user's."""
+    from timetrial.data.registry import absent
     from timetrial.data.samples import DataError
     from timetrial.data.solar import melpitz, midc
 
     base = name.partition("?")[0]
     path = _path(base)
     if path is None:
-        raise DataError(
-            f"dataset '{base}' does not come with Timetrial: get it ({_DATASETS[base].source}), and set "
-            f"{_variable(base)} to its file{' or folder' if base == 'oahu' else ''}, or put it at "
-            f"{_kept(base)}; or use the dataset 'solar-synthetic'"
-        )
+        raise DataError(absent(find(base)))
     if base == "oahu":
         return midc.read(path)
     _verify(path, _DATASETS[base])
@@ -55,6 +57,20 @@ def _read(dataset: Dataset, wanted: Wanted) -> Samples:
     from timetrial.data.solar.samples import samples_of
 
     return samples_of(dataset, wanted)
+
+
+def _show(dataset: Dataset) -> tuple[str, ...]:
+    from timetrial.data.solar.shown import shown
+
+    return shown(dataset)
+
+
+def _how(dataset: Dataset, base: str) -> str:
+    what = "its file or folder" if base == "oahu" else "its file"
+    return (
+        f"get it ({dataset.source}), and set {_variable(base)} to {what}, or put it at {_kept(base)}; "
+        "or use the dataset 'solar-synthetic'"
+    )
 
 
 def _variable(base: str) -> str:
@@ -70,7 +86,7 @@ def _path(base: str) -> Path | None:
 
 
 def _kept(base: str) -> Path:
-    return data_home() / "grids" / (base + (".h5" if base == "hope-melpitz" else ""))
+    return data_home() / GRIDS / (base + (".h5" if base == "hope-melpitz" else ""))
 
 
 def _state(path: Path | None) -> str:
@@ -108,6 +124,7 @@ _DATASETS = {
             citation="none: synthetic",
             source="synthetic: the sun of the place and day, and random clouds that the wind carries over the sensors",
             read=_read,
+            show=_show,
             synthetic=True,
             state=FORM,
         ),
@@ -121,6 +138,7 @@ _DATASETS = {
             "and Physics 17, 2017",
             source="hope_melpitz_1s.h5 of the demonstrations of the software solarspatialtools",
             read=_read,
+            show=_show,
             sha256="c87fe2558cb0efbdb84df0807613eb22d0877fada30fd7f56086539193720383",
         ),
         Dataset(
@@ -133,6 +151,7 @@ _DATASETS = {
             "Irradiance; Oahu, Hawaii (Data), NREL DA-5500-56506, 2010, doi:10.5439/1052451",
             source="daily files of the Oahu archive, or a download with a header, from NREL's MIDC",
             read=_read,
+            show=_show,
             state="absent",
         ),
     )

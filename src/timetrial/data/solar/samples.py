@@ -17,15 +17,19 @@ if TYPE_CHECKING:
 
 
 def samples_of(dataset: Dataset, wanted: Wanted) -> Samples:
-    form = _form(wanted.network.input.shape)
-    if dataset.synthetic:
-        values = parse(dataset.name, (*COMPOSING, *PAINTING))
-        chosen = settings(values)
-        grid = synthetic.make(scene(values, _sensors(chosen, wanted.network.input.shape)))
-    else:
-        chosen = settings(parse(dataset.name, COMPOSING))
-        grid = entries.open_grid(dataset.name)
+    shape = wanted.network.input.shape
+    form = _form(shape)
+    grid, chosen = opened(dataset, shape)
     return _samples(grid, chosen, compose(grid, chosen, form))
+
+
+def opened(dataset: Dataset, shape: Shape) -> tuple[Grid, Settings]:
+    """The grid, and what its name asks for; a synthetic one has as many sensors as a network of this input takes."""
+    if not dataset.synthetic:
+        return entries.open_grid(dataset.name), settings(parse(dataset.name, COMPOSING))
+    values = parse(dataset.name, (*COMPOSING, *PAINTING))
+    chosen = settings(values)
+    return synthetic.make(scene(values, _sensors(chosen, shape))), chosen
 
 
 def _form(shape: Shape) -> tuple[int, int] | None:
