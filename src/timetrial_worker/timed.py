@@ -24,7 +24,8 @@ def work(adapter, feed, task, settings, clock=time.perf_counter):
     if settings.get("lap") == "epoch":
         return Epochs(adapter, feed, settings, loader, Wait(clock))
     if kind == "resident" or (fits and not loader):
-        return Resident(adapter, feed, task)
+        train = task == "train"
+        return Resident(adapter, [adapter.place(x, y if train else None) for x, y in feed.cycle(BATCHES)], task)
     if fits:
         return Fitted(adapter, feed, loader)
     return Fed(adapter, feed, task, loader, Wait(clock))
@@ -58,11 +59,9 @@ class Steps(object):
 class Resident(Steps):
     """Batches placed before the clock starts take turns; a `fit` has its arrays on the host and cuts them itself."""
 
-    def __init__(self, adapter, feed, task):
-        train = task == "train"
-        self.batches = [adapter.place(x, y if train else None) for x, y in feed.cycle(BATCHES)]
-        self._one = self.batches[:1] * len(self.batches)
-        self._go = adapter.run_steps if train else adapter.run_predictions
+    def __init__(self, adapter, batches, task):
+        self.batches, self._one = batches, batches[:1] * len(batches)
+        self._go = adapter.run_steps if task == "train" else adapter.run_predictions
 
     def run(self, first, count):
         self._go(self.batches, first, count)
@@ -75,8 +74,13 @@ class Fed(Steps):
     """Each step is given its batch: host arrays placed inside the clock, or the next of a loader that never ends."""
 
     def __init__(self, adapter, feed, task, loader, wait):
-        self._wait, self._step = wait, adapter.step if task == "train" else adapter.predict
-        self._coming = loader(itertools.cycle(feed.cycling(BATCHES))) if loader else _placed(adapter, feed, task)
+        train = task == "train"
+        self._wait, self._step = wait, adapter.step if train else adapter.predict
+        if loader:
+            self._coming = iter(loader(itertools.cycle(feed.cycling(BATCHES))))
+        else:
+            turns = itertools.cycle(feed.cycle(BATCHES))  # gathered now; each is placed when its step asks for it
+            self._coming = (adapter.place(x, y if train else None) for x, y in turns)
 
     @property
     def waited(self):
@@ -86,12 +90,6 @@ class Fed(Steps):
         step = self._step
         for batch in self._wait.over(itertools.islice(self._coming, count)):
             step(batch)
-
-
-def _placed(adapter, feed, task):
-    place, train = adapter.place, task == "train"
-    for x, y in itertools.cycle(feed.cycle(BATCHES)):
-        yield place(x, y if train else None)
 
 
 class Fitted(Steps):

@@ -1,4 +1,4 @@
-"""What the clocks ran over, where that is not the same for all: said before anything is ranked, and with the figures."""
+"""What the clocks ran over, where that is not the same for all: said before anything is ranked, and by figures."""
 
 from __future__ import annotations
 
