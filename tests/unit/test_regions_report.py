@@ -13,6 +13,7 @@ from timetrial.records.record import Record
 from timetrial.records.store import Store
 from timetrial.report import notes, regions
 from timetrial.report.html import page
+from timetrial.report.scaling import workloads
 from timetrial.report.summary import Group, summarise
 from timetrial.report.terminal import group_table
 
@@ -91,6 +92,16 @@ def test_the_method_names_the_region_of_each_engine_and_what_was_waited_for() ->
     assert said["Threads"].startswith("As each engine ships them") and "invalid" not in said["Threads"]
     (group,) = summarise(found)
     assert next(row.input for row in group.rows if row.engine == "theano") == 1e-4
+
+
+def test_threads_as_shipped_are_no_ladder_of_threads() -> None:
+    for word, ladders in (("limited", 1), ("as-shipped", 0)):
+        found = [
+            run
+            for placement in ("cpu", "cpu:2")
+            for run in made.runs("jax", 1e-3, cell={"placement": placement, "threads": word})
+        ]
+        assert len(workloads(summarise(found))) == ladders
 
 
 def test_threads_as_shipped_are_told_with_what_they_used() -> None:
