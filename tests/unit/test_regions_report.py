@@ -97,7 +97,7 @@ def test_the_method_names_the_region_of_each_engine_and_what_was_waited_for() ->
 def test_threads_as_shipped_are_no_ladder_of_threads() -> None:
     for word, ladders in (("limited", 1), ("as-shipped", 0)):
         found = [
-            run
+            run.model_copy(update={"trial": placement, "run": f"{placement}-{run.block}"})
             for placement in ("cpu", "cpu:2")
             for run in made.runs("jax", 1e-3, cell={"placement": placement, "threads": word})
         ]
