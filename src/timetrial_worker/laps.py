@@ -1,6 +1,7 @@
-"""The timed loops. `run(first, count)` does `count` steps from the `first` one; `sync()` waits for the device.
+"""The timed loops. `run(first, count)` does `count` turns from the `first` one; `sync()` waits for the device.
 
-A lap is some steps between two synchronisations. Times are seconds per step. Warm-up is measured and kept.
+A turn is a step, or a whole epoch of steps. A lap is some turns between two synchronisations. Times are seconds per
+step. Warm-up is measured and kept.
 """
 
 import math
@@ -35,15 +36,25 @@ NO_CLOCK = DeviceClock()
 
 
 class Stopwatch(object):
-    """Times laps of steps and remembers which step comes next, so that the batches go on in turn."""
+    """Times laps and remembers which turn comes next, so that the batches go on in turn.
 
-    def __init__(self, run, sync, clock=clock, device=NO_CLOCK):
+    `work` may have `steps` (of a turn), `prepare(first, count)` (what is done before the clock starts) and `waited`
+    (seconds that steps have waited for their batches so far, None where that cannot be told).
+    """
+
+    def __init__(self, run, sync, clock=clock, device=NO_CLOCK, work=None):
         self._run, self._sync, self._clock, self._device = run, sync, clock, device
+        self._prepare, self._work = getattr(work, "prepare", None), work
         self.step = 0
+        self.steps = getattr(work, "steps", 1)
         self.device_seconds = None  # of the last lap, where the device itself keeps time
+        self.input_seconds = None  # of the last lap, where its waiting for batches can be told
 
     def lap(self, count):
         run, sync, clock, mark, first = self._run, self._sync, self._clock, self._device.mark, self.step
+        if self._prepare is not None:
+            self._prepare(first, count)
+        waited = getattr(self._work, "waited", None)
         sync()
         start = clock()
         begin = mark()
@@ -53,14 +64,15 @@ class Stopwatch(object):
         seconds = clock() - start
         self.step = first + count
         self.device_seconds = None if begin is None else self._device.between(begin, end)
+        self.input_seconds = None if waited is None else self._work.waited - waited
         return seconds
 
 
 def warm_up(watch, plan, clock=clock):
-    """Single steps until the medians of two windows in a row agree, or the cap is reached."""
+    """Single turns until the medians of two windows in a row agree, or the cap is reached. Seconds a step."""
     values, deadline = [], clock() + plan.warmup_seconds
     while True:
-        values.append(watch.lap(1))
+        values.append(watch.lap(1) / watch.steps)
         if len(values) >= plan.warmup_steps and _agree(values, plan.window, plan.tolerance):
             return Warmup(values, True)
         if clock() >= deadline:
@@ -75,7 +87,7 @@ def _agree(values, window, tolerance):
 
 
 def steps_per_lap(watch, plan, resolution):
-    """By doubling: a lap is long enough for the clock and for the profile."""
+    """By doubling: a lap is long enough for the clock and for the profile. Of epochs where a turn is one."""
     enough, count = max(plan.lap_seconds, 1000 * resolution), 1
     while watch.lap(count) < enough:
         count *= 2
@@ -84,14 +96,12 @@ def steps_per_lap(watch, plan, resolution):
 
 def steady(watch, plan, count, tell, clock=clock):
     """The laps that count: at least `plan.laps`, and on until their median is known or `plan.seconds` have gone by."""
-    values, start = [], clock()
+    values, start, steps = [], clock(), count * watch.steps
     while len(values) < plan.laps or not _enough(values, clock() - start, plan):
-        value = watch.lap(count) / count
+        value = watch.lap(count) / steps
         values.append(value)
-        if watch.device_seconds is None:
-            tell("lap", seconds=value)
-        else:
-            tell("lap", seconds=value, device_seconds=watch.device_seconds / count)
+        beside = (("device_seconds", watch.device_seconds), ("input_seconds", watch.input_seconds))
+        tell("lap", seconds=value, **{name: seconds / steps for name, seconds in beside if seconds is not None})
     return values
 
 

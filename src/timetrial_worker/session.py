@@ -6,10 +6,9 @@ import time
 
 import numpy as np
 
-from timetrial_worker import adapters, laps, proof, schedules, tiny
+from timetrial_worker import adapters, laps, proof, schedules, timed, tiny
 from timetrial_worker.feed import Feed
-
-BATCHES = 8  # different inputs cycle through the laps, so that nothing can be remembered
+from timetrial_worker.timed import predict, score
 
 
 class Diverged(Exception):
@@ -52,15 +51,14 @@ def measure(job, wire):
         wire.tell("includes", words=words)
     feed = Feed(job["data"], job["recipe"], job["settings"]["seed"])
     with wire.phase("place"):
-        batches = [adapter.place(x, y if job["task"] == "train" else None) for x, y in feed.cycle(BATCHES)]
-    run = _work(adapter, batches, job["task"])
-    watch = laps.Stopwatch(run, adapter.sync, device=adapter)
-    count = time_laps(watch, laps.Plan(**job["plan"]), wire)
+        work = timed.work(adapter, feed, job["task"], job["settings"])
+    watch = laps.Stopwatch(work.run, adapter.sync, device=adapter, work=work)
+    count = time_laps(watch, laps.Plan(**job["plan"]), wire, work.first)
     if job["task"] == "train":
         check_loss(adapter.loss(), "after the laps")
     wire.tell("readback", values=tiny.readback(adapter), memory=adapter.memory())
-    if job.get("repeat") and len(batches) > 1:
-        repeat_one(adapter, batches, count, job, wire)
+    if job.get("repeat") and len(work.batches) > 1:
+        repeat_one(adapter, work, count, job["repeat"], wire)
     if job["accuracy"]:
         train_and_test(adapter, weights, feed, wire)
         with wire.phase("save"):
@@ -68,29 +66,24 @@ def measure(job, wire):
         wire.tell("saved", bytes=_size(saved))
 
 
-def repeat_one(adapter, batches, count, job, wire):
+def repeat_one(adapter, work, count, laps_, wire):
     """Laps that meet one batch again and again: an engine that remembers its input gives itself away."""
-    watch = laps.Stopwatch(_work(adapter, batches[:1] * len(batches), job["task"]), adapter.sync)
+    watch = laps.Stopwatch(work.repeated, adapter.sync)
     with wire.phase("repeat"):
-        wire.tell("repeated", seconds=laps.repeat(watch, count, job["repeat"]))
+        wire.tell("repeated", seconds=laps.repeat(watch, count, laps_))
 
 
-def _work(adapter, batches, task):
-    train, predict = adapter.run_steps, adapter.run_predictions
-    if task == "train":
-        return lambda first, count: train(batches, first, count)
-    return lambda first, count: predict(batches, first, count)
-
-
-def time_laps(watch, plan, wire):
-    """All laps that count, and what led to them. Returns the steps of a lap."""
+def time_laps(watch, plan, wire, first=None):
+    """All laps that count, and what led to them. `first` does the first step where a turn is more than a step.
+    Returns the turns of a lap."""
     resolution = time.get_clock_info("perf_counter").resolution
     with wire.phase("first_step"):
-        watch.lap(1)
+        first() if first else watch.lap(1)
     with wire.phase("warmup"):
         warmup = laps.warm_up(watch, plan)
         count = laps.steps_per_lap(watch, plan, resolution)
-    wire.tell("warm", values=warmup.values, stable=warmup.stable, steps_per_lap=count)
+    epoch = {"steps_per_epoch": watch.steps} if watch.steps > 1 else {}
+    wire.tell("warm", values=warmup.values, stable=warmup.stable, steps_per_lap=count * watch.steps, **epoch)
     with wire.phase("steady"):
         switches = _switches()
         start, busy = time.perf_counter(), time.process_time()
@@ -147,26 +140,6 @@ def check_loss(loss, where):
     if not math.isfinite(loss):
         raise Diverged("the loss is {} {}".format(loss, where))
     return loss
-
-
-def predict(adapter, feed):
-    """The answers to the whole test set, on the host."""
-    predicted = []
-    for x, real in feed.test():
-        predicted.append(adapter.output(adapter.predict(adapter.place(x)))[:real])
-    return np.concatenate(predicted).astype(np.float64)
-
-
-def score(predicted, truth, loss):
-    """Accuracy for classes; mean squared and absolute error for values."""
-    if loss in ("mse", "mae"):
-        difference = predicted - truth.reshape(predicted.shape)
-        return {"mse": float(np.mean(difference**2)), "mae": float(np.mean(np.abs(difference)))}
-    if loss == "binary_cross_entropy":
-        return {"accuracy": float(np.mean((predicted > 0.5) == (truth.reshape(predicted.shape) > 0.5)))}
-    if truth.ndim == predicted.ndim:
-        truth = truth.argmax(-1)
-    return {"accuracy": float(np.mean(predicted.argmax(-1) == truth))}
 
 
 def _threads():

@@ -179,6 +179,26 @@ class Recomputes(Remembers):
         return Remembers.predict(self, batch)
 
 
+class SeesItsSurroundings(Honest):
+    """Tells what it was given: as the framework's own report of its settings, in the record."""
+
+    def readback(self):
+        given = {"asked_threads": self.settings["threads"], "cores": len(os.sched_getaffinity(0))}
+        return OrderedDict(given, omp=os.environ.get("OMP_NUM_THREADS"))
+
+
+class Pipes(Honest):
+    """Has an input pipeline: each of its batches takes a millisecond."""
+
+    def loader(self, x, y, workers, prefetch):
+        def coming(picks):
+            for pick in picks:
+                time.sleep(0.001)
+                yield self.place(x[pick], None if y is None else y[pick])
+
+        return coming
+
+
 # --- answers that are no times ---------------------------------------------------------------------------------------
 
 

@@ -25,7 +25,7 @@ from tests.faults import bench
 from timetrial.records import store as records
 from timetrial.records.record import Outcome, Record
 from timetrial.records.store import Store, StoreError
-from timetrial.report import checks
+from timetrial.report import checks, regions
 from timetrial.runner import executor as executors
 from timetrial.runner import gate as gates
 from timetrial.runner import process, profiles, work
@@ -171,6 +171,48 @@ def test_more_cpu_time_than_one_thread_can_have_makes_the_cell_invalid(folder: P
     assert record.outcome.kind == "invalid"
     assert record.outcome.reason.startswith("kept 3.")
     assert record.laps is not None  # kept to be looked at, never ranked
+
+
+def test_threads_as_shipped_are_shown_and_not_enforced(folder: Path) -> None:
+    record = one(folder, "twoclocks", settings={"threads": "as-shipped"})
+    assert record.outcome.ok and record.effort is not None and record.effort.cores_used > 1.1
+    assert any("twoclocks: threads as shipped: it kept 3." in text for text in regions.threads([record]))
+
+
+def test_an_engine_as_it_ships_is_told_no_threads_and_has_all_cores(folder: Path) -> None:
+    words = ["limited", "as-shipped"]
+    found = bench.run(folder, "seesitssurroundings", vary={"settings.threads": words})
+    limited, shipped = sorted(found, key=lambda record: words.index(record.cell["threads"]))
+    assert limited.readback.items() >= {"asked_threads": 1, "cores": 1, "omp": "1"}.items()
+    everything = {"asked_threads": None, "cores": len(os.sched_getaffinity(0)), "omp": None}
+    assert shipped.readback.items() >= everything.items()
+
+
+@pytest.mark.parametrize("settings", [{"feed": "batch"}, {"feed": "loader"}, {"lap": "epoch", "feed": "loader"}])
+def test_the_wait_for_input_stands_in_the_record_beside_the_laps(folder: Path, settings: dict[str, str]) -> None:
+    record = one(folder, "pipes", settings=settings)
+    assert record.outcome.ok, record.outcome
+    assert record.laps is not None and len(record.laps.input) == len(record.laps.seconds)
+    assert all(0 < waited < lap for waited, lap in zip(record.laps.input, record.laps.seconds, strict=True))
+    if settings["feed"] == "loader":
+        assert min(record.laps.input) >= 0.001
+    assert record.laps.epoch == (4 if "lap" in settings else None)  # 64 samples by 16
+    assert record.includes.startswith("a whole epoch") is ("lap" in settings)
+    assert record.laps.repeated == ()
+
+
+def test_a_feed_that_an_engine_has_not_is_unsupported_in_words(folder: Path) -> None:
+    record = one(folder, "honest", settings={"feed": "loader"})
+    assert record.outcome.kind == "unsupported"
+    assert "no input pipeline of its own: use feed: resident or feed: batch" in record.outcome.reason
+
+
+def test_an_epoch_is_timed_as_a_whole_and_told_by_the_step(folder: Path) -> None:
+    record = one(folder, "honest", settings={"lap": "epoch", "evaluate": "inside"})
+    assert record.outcome.ok, record.outcome
+    assert record.laps is not None and record.laps.epoch == 4 and record.laps.steps % 4 == 0
+    assert record.laps.input == ()  # nothing was waited for, so nothing is told
+    assert record.includes.endswith("then the test set predicted and scored")
 
 
 def test_a_study_goes_on_after_each_failure(folder: Path) -> None:

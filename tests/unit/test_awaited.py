@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from timetrial_worker import laps, session
+from timetrial_worker import laps, timed
 from timetrial_worker.adapters.base import Adapter
 
 TICK = 2.0**-10  # sums of it are exact
@@ -76,8 +76,8 @@ class NeverWaits(Behind):
 
 
 def watch(engine: Behind, task: str) -> laps.Stopwatch:
-    run = session._work(engine, [None] * 8, task)
-    return laps.Stopwatch(run, engine.sync, lambda: engine.device.now)
+    work = timed.Resident(engine, [None] * 8, task)
+    return laps.Stopwatch(work.run, engine.sync, lambda: engine.device.now)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7, 64])

@@ -36,7 +36,7 @@ from timetrial.stats import bootstrap, drift, outliers, tails
 from timetrial.stats.equivalence import TOLERANCES, compare
 from timetrial.stats.intervals import interval
 from timetrial.stats.verdicts import LEAST_FLOOR, verdict
-from timetrial_worker import adapters, laps, session
+from timetrial_worker import adapters, laps, session, timed
 from timetrial_worker.adapters.base import Adapter
 from timetrial_worker.laps import Plan, steady, steps_per_lap, warm_up
 
@@ -229,7 +229,7 @@ def test_a_lap_waits_for_the_device_and_a_step_before_it_is_not_in_it() -> None:
     assert watch.lap(8) == 8 * TICK
     assert device.syncs == 2 and device.owed == 0
     # And the session gives the adapter's own `sync` to the watch, whatever the engine.
-    assert "Stopwatch(run, adapter.sync, device=adapter)" in inspect.getsource(session.measure)
+    assert "Stopwatch(work.run, adapter.sync, device=adapter, work=work)" in inspect.getsource(session.measure)
 
 
 def test_one_step_is_no_warm_up() -> None:
@@ -294,7 +294,7 @@ def test_the_documented_figures_of_the_method_are_the_codes() -> None:
     assert "1000 * resolution" in inspect.getsource(laps.steps_per_lap)
     assert f"(for `fit` {1000 * plan.lap_seconds * profiles.FIT_LAPS:.0f} ms" in text
     assert plan.window == 10 and f"two windows of ten steps agree within {100 * plan.tolerance:.0f} %" in text
-    assert session.BATCHES == 8 and "Eight different batches take turns" in text
+    assert timed.BATCHES == 8 and "Eight different batches take turns" in text
     assert f"lies beyond {100 * LEAST_FLOOR:.0f} %" in text
     assert f"float32: {single.forward:.0e} forward, {single.gradient:.0e} for gradients".replace("e-0", "e-") in text
     double = TOLERANCES["float64"]
@@ -339,7 +339,7 @@ FIGURES: Sequence[tuple[str, Callable[[], Any], Any]] = (
     ("R7 anchor", lambda: drift.LIMIT, 0.02),
     ("R7 repeats", lambda: by_profile(profiles._REPEATS), [0, 2, 2]),  # `quick` flags and goes on
     ("R8", lambda: by_profile(profiles._TARGETS), [0.05, 0.01, 0.005]),
-    ("R9 batches", lambda: session.BATCHES, 8),
+    ("R9 batches", lambda: timed.BATCHES, 8),
     ("R9 gain", lambda: checks.LEAST_GAIN, 0.05),
     ("R10", lambda: Study.model_fields["cooldown"].default, 0.0),
     ("S1", lambda: bootstrap.LEAST, 5),

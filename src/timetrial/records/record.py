@@ -43,6 +43,8 @@ class Laps(_Model):
     stable: bool
     repeated: tuple[float, ...] = ()  # of some laps after them, that met one input again and again
     device: tuple[float, ...] = ()  # the same laps by the device's own clock, where it has one
+    input: tuple[float, ...] = ()  # of them, what a step waited for its batch, where that can be told
+    epoch: int | None = None  # steps of an epoch, where laps are whole epochs
 
 
 class Effort(_Model):

@@ -24,9 +24,11 @@ def _limits(found: Mapping[str, Any]) -> MachineLimits:
 
 
 def percent(runs: Iterable[Record], seconds: float, known: Ceilings) -> float | None:
-    """None where no run's session measured a limit of this precision on so many threads."""
+    """None where no run's session measured a limit of this precision on so many threads, or nobody knows how many."""
     first, *_ = runs = list(runs)
     cell, best = first.cell, None
+    if cell.get("threads") == "as-shipped":
+        return None
     place = Placement.parse(cell["placement"])
     for session in {run.session for run in runs} & known.keys():
         found = known[session].best(str(cell["precision"]), place.threads, place.device)

@@ -21,7 +21,7 @@ from markupsafe import Markup
 from timetrial import __version__
 from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
-from timetrial.report import charts, energy, notes, spending, words
+from timetrial.report import charts, energy, notes, regions, spending, words
 from timetrial.report import scaling as climbing
 from timetrial.report.ceiling import ceilings, sentences
 from timetrial.report.crossings import crossings
@@ -50,6 +50,7 @@ class Figure:
 class Section:
     id: str
     title: str
+    banner: str  # before the answer, where the clocks ran over different work
     answer: str
     table: Table
     figures: tuple[Figure, ...]
@@ -151,6 +152,7 @@ def _sections(groups: Sequence[Group], records: Sequence[Record]) -> list[Sectio
         Section(
             id=f"group-{i}",
             title=", ".join([group.title, *(f"{name} {group.cell.get(name)}" for name in extra)]),
+            banner=group.banner,
             answer=words.answer(group.rows),
             table=table(group),
             figures=_figures(group, phases, look, i),
@@ -192,7 +194,7 @@ def _climbs(groups: Sequence[Group]) -> list[Climb]:
 
 def _differing(groups: Sequence[Group]) -> list[str]:
     """What groups differ in beside what their titles say."""
-    names = [name for name in (*GROUP_KEYS, "machine") if name not in _TITLED]
+    names = [name for name in (*GROUP_KEYS, "machine") if name not in (*_TITLED, *regions.KEYS)]
     return [name for name in names if len({str(group.cell.get(name)) for group in groups}) > 1]
 
 

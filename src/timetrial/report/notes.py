@@ -9,7 +9,7 @@ from typing import Any
 from timetrial.records.choice import counted, floor_of
 from timetrial.records.record import Record
 from timetrial.records.store import Unreadable
-from timetrial.report import checks, energy, words
+from timetrial.report import checks, energy, regions, words
 from timetrial.report.summary import Group
 from timetrial.stats.outliers import WARN
 
@@ -19,29 +19,24 @@ Pairs = list[tuple[str, str]]
 def method(records: Sequence[Record]) -> Pairs:
     """Name and explanation of each rule, with the figures that these records show."""
     return [
-        *[("Timed region", text) for text in _timed(records)],
+        *[("Timed region", text) for text in regions.timed(records)],
         ("Repetition", _repetition(records)),
         ("Order", "Randomised blocks: each block runs every cell that is not known well enough yet once, in an order "
          "of its own; the first three hold every cell."),
         ("Warm-up", _warm_up()),
         ("Equivalence", _equivalence(records)),
-        ("Threads", _threads()),
+        ("Threads", _threads(records)),
         ("Interval", "A process counts as the median of its laps. The 95 % interval is Student's t on the logarithms "
          "of the processes' values; ± is half its width, relative to the step time. With one process there is none."),
         ("Noise floor", _floor(records)),
         ("Verdict", "Slower or same are said where Welch's interval of the ratio lies outside or inside the noise "
          "floor around equal; anything else is undecided. The claims of a table share an error of 5 % (Holm)."),
+        *regions.method(records),
         *energy.method(records),
         ("The machine meanwhile", _machine(records)),
         *checks.method(records),
         *[("Harness", text) for text in [" ".join(_harness(records))] if text],
     ]  # fmt: skip
-
-
-def _timed(records: Sequence[Record]) -> list[str]:
-    """The words that the records carry; where they differ, with the task they are for."""
-    found = {record.includes: str(record.cell.get("task", "")) for record in records if record.includes}
-    return [f"{task}: {text}" if len(found) > 1 else text for text, task in sorted(found.items())]
 
 
 def _repetition(records: Sequence[Record]) -> str:
@@ -121,13 +116,16 @@ def _power(value: float) -> str:
     return f"{value:.0e}".replace("e-0", "e-")
 
 
-def _threads() -> str:
+def _threads(records: Sequence[Record]) -> str:
     from timetrial.runner.executor import THREAD_SLACK
 
-    return (
+    shipped = {record.cell.get("threads") == "as-shipped" for record in records}
+    checked = (
         "Set by variables, by calls and by the cores given, then checked: a run that used more than "
         f"{THREAD_SLACK:g} times the processor time of its threads is invalid."
     )
+    free = "As each engine ships them, on all cores of the machine: what it used is shown and not held against a limit."
+    return " ".join(text for here, text in ((False, checked), (True, free)) if here in shipped)
 
 
 def _harness(records: Sequence[Record]) -> Iterator[str]:
@@ -233,6 +231,7 @@ def shortcomings(groups: Sequence[Group], records: Sequence[Record], unreadable:
         *_scattered(groups),
         *energy.shortcomings(records),
         *checks.shortcomings(records),
+        *regions.threads(records),
         *_mixed(records),
         *_stand_ins(records),
         *[f"{item.path}: left out, {item.reason}." for item in unreadable],
@@ -246,7 +245,7 @@ def remarks(groups: Sequence[Group], records: Sequence[Record]) -> list[str]:
     found = [f"The machine was not steady during {_count(flagged, 'run')} of those that count."] if flagged else []
     if scattered:
         found.append(f"Laps far from the others of their process: in {_count(scattered, 'cell')} of {len(rows)}.")
-    return [*found, *checks.shortcomings(records)]
+    return [*found, *checks.shortcomings(records), *regions.threads(records)]
 
 
 def _unmeasured(groups: Sequence[Group]) -> Iterator[str]:

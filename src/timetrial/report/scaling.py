@@ -48,7 +48,10 @@ def workloads(groups: Sequence[Group]) -> list[Workload]:
 
 
 def _threads(group: Group) -> int | None:
-    """Of a placement on the processor; on another device threads are not what the work is done with."""
+    """Of a placement on the processor. On another device threads are not what the work is done with, and an engine as
+    it ships takes as many whatever the placement."""
+    if any(row.cell.get("threads") == "as-shipped" for row in group.rows):
+        return None
     try:
         placement = Placement.parse(group.cell["placement"])
     except ValueError:  # of another version: nothing is known about it

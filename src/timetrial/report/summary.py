@@ -13,6 +13,7 @@ from types import MappingProxyType
 from timetrial.records.choice import counted, floor_of
 from timetrial.records.digest import MEMORY
 from timetrial.records.record import Equivalence, Outcome, Record, Training
+from timetrial.report import regions
 from timetrial.report.ceiling import Ceilings, percent
 from timetrial.report.energy import Product, Spent, products, spent
 from timetrial.stats.bootstrap import crosscheck
@@ -24,7 +25,7 @@ from timetrial.stats.verdicts import Verdict, holm
 
 GROUP_KEYS = (
     "model", "variant", "dataset", "preprocessing", "batch", "task", "placement", "precision", "seed", "compile",
-    "allocator", "tf32", "deterministic", "flush", "profile",
+    "allocator", "tf32", "deterministic", "flush", "profile", *regions.KEYS,
 )  # fmt: skip
 
 
@@ -51,6 +52,8 @@ class Row:
     severe: float = 0.0  # share of laps that lie far out of their process; they count like all others
     resampled: bool | None = None  # whether a bootstrap agrees with the interval; None: too few processes for one
     device: float | None = None  # seconds a step by the device's own clock, where it has one
+    input: float | None = None  # of them, seconds that a step waited for its batch, where that can be told
+    includes: str = ""  # what its clock ran over
     limit: float | None = None  # percent of what the machine can do
     energy: Spent | None = None
     edp: Product | None = None  # against the fastest that has one
@@ -66,6 +69,7 @@ class Group:
     key: tuple[tuple[str, object], ...]
     rows: tuple[Row, ...]  # ranked: measured ones from fast to slow, then the others
     floor: Floor = field(default_factory=Floor)  # the smallest difference that could be seen here
+    banner: str = ""  # where the clocks of its rows did not run over the same work
 
     @property
     def cell(self) -> dict[str, object]:
@@ -82,6 +86,7 @@ class Group:
             cell["placement"],
             cell["dataset"],
             cell.get("preprocessing"),
+            regions.title(cell),
         ]
         return ", ".join(str(part) for part in parts if part)
 
@@ -91,15 +96,20 @@ def summarise(records: Iterable[Record], known: Ceilings = MappingProxyType({}))
     cells: dict[tuple[tuple[str, object], ...], dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
     floors: dict[str, list[Record]] = defaultdict(list)
     for record in counted(records):
-        key = tuple((name, record.cell.get(name)) for name in GROUP_KEYS)
+        key = tuple((name, _shared(record.cell, name)) for name in GROUP_KEYS)
         cells[(*key, ("machine", record.machine))][record.trial].append(record)
         floors[record.machine].append(record)
     noise = {machine: floor_of(runs) for machine, runs in floors.items()}
-    return [
-        Group(key, _ranked([_row(runs, known) for runs in trials.values()], floor.value), floor)
-        for key, trials in cells.items()
-        for floor in (noise[str(dict(key)["machine"])],)
-    ]
+    found = []
+    for key, trials in cells.items():
+        floor = noise[str(dict(key)["machine"])]
+        rows = _ranked([_row(runs, known) for runs in trials.values()], floor.value)
+        found.append(Group(key, rows, floor, regions.banner(rows)))
+    return found
+
+
+def _shared(cell: Mapping[str, object], name: str) -> object:
+    return regions.value(cell, name) if name in regions.KEYS else cell.get(name)
 
 
 def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
@@ -134,6 +144,8 @@ def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
         severe=_severe(good),
         resampled=_resampled(times),
         device=_middle([process_value(run.laps.device) if run.laps and run.laps.device else None for run in good]),
+        input=_middle([process_value(run.laps.input) if run.laps and run.laps.input else None for run in good]),
+        includes=next((run.includes for run in good if run.includes), ""),
         limit=percent(good, step.value, known) if step and bad is None else None,
         energy=spent(run for run in all_runs if run.role == "energy"),
         flagged=sum(bool(run.flags) for run in good),

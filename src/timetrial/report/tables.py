@@ -99,8 +99,9 @@ def _cells(row: Row, methods: Sequence[str]) -> tuple[Cell, ...]:
 
 def _laps(row: Row) -> tuple[str, ...]:
     found = words.tails(row.laps)
-    device = () if row.device is None else (f"device: {words.duration(row.device)}",)
-    return (*device, f"laps: {found}") if found else device
+    beside = (("device", row.device), ("input", row.input))
+    parts = tuple(f"{name}: {words.duration(seconds)}" for name, seconds in beside if seconds is not None)
+    return (*parts, f"laps: {found}") if found else parts
 
 
 def _number(text: str, value: float | None) -> Cell:

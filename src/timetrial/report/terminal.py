@@ -34,7 +34,8 @@ def group_table(group: Group) -> Together:
         if row.step:
             table.add_row(*_cells(row, shown))
     said = [Text(versions.answer(history)) for history in versions.histories(group.rows, group.floor.value)]
-    parts: list[object] = [Text(group.title, style="bold"), Text(words.answer(group.rows)), *said, table]
+    warned = [Text(group.banner, style="bold yellow")] if group.banner else []
+    parts: list[object] = [Text(group.title, style="bold"), *warned, Text(words.answer(group.rows)), *said, table]
     if any(row.verdict for row in group.rows):
         parts.append(Text(words.floor(group.floor), style="dim"))
     parts += [Text(text, style="dim") for text in words.errors(group.rows)]

@@ -26,17 +26,12 @@ from timetrial.runner.process import Bounds, Event, Finished, run
 from timetrial.runner.profiles import energy_plan, lap_plan, memory_plan
 from timetrial.runner.session import Look, Session
 from timetrial.runner.steps import Listener, Notice, Step
-from timetrial.runner.surroundings import surroundings
+from timetrial.runner.surroundings import cores_given, surroundings
 from timetrial.runner.work import adapter_digest, base_job, digest, network_digest, starting_weights
+from timetrial.spec.region import includes
 from timetrial.spec.study import Study
 from timetrial.spec.trial import Trial
 
-INCLUDES = {
-    ("train", "step"): "batches already on the device: forward, loss, backward, update, wait for the device",
-    ("train", "fit"): "one fit call over host arrays: batching, copy, forward, loss, backward, update, callbacks",
-    ("infer", "step"): "batches already on the device: forward with the last activation, wait for the device",
-    ("infer", "fit"): "one predict call over host arrays: batching, copy, forward, collecting of the outputs",
-}
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 Beside = Peak | Readings | None  # what was measured beside a run, by another process
 REPEATED_LAPS = 3  # once a cell: whether an engine remembers its input does not change from run to run
@@ -132,7 +127,7 @@ class Executor:
             "plan": self._plan(step),
             "accuracy": self.study.accuracy and trial.task == "train" and (step.block, step.role) == (0, "cell"),
             "repeat": REPEATED_LAPS if (step.block, step.role) == (0, "cell") else 0,
-            "cores": cores_for(trial.placement.threads, self.machine),
+            "cores": cores_given(trial, self.machine),
             "folder": str(folder),
         }
 
@@ -243,7 +238,7 @@ def _choice(study: Study) -> Choice:
 def _includes(finished: Finished, trial: Trial) -> str:
     """The timed region in the adapter's own words, if it has any: a batch may have to cross to the device each step."""
     told: str | None = (finished.last("includes") or {}).get("words")
-    return told or INCLUDES[trial.task, trial.settings.loop]
+    return told or includes(trial)
 
 
 class Idle:
@@ -262,9 +257,10 @@ class Idle:
 
 
 def threads_kept(finished: Finished, trial: Trial) -> Outcome:
-    """Threads are not believed but checked: CPU time over wall time of the steady laps."""
+    """Threads are not believed but checked: CPU time over wall time of the steady laps. Those that an engine ships with
+    are shown, and have no limit to be held against."""
     steady = finished.last("steady")
-    if steady is None or not steady["wall_seconds"]:
+    if steady is None or not steady["wall_seconds"] or trial.settings.threads == "as-shipped":
         return finished.outcome
     used = steady["cpu_seconds"] / steady["wall_seconds"]
     if used <= trial.placement.threads * THREAD_SLACK:
@@ -287,6 +283,8 @@ def _laps(finished: Finished) -> Laps | None:
         stable=warm["stable"],
         repeated=tuple((finished.last("repeated") or {}).get("seconds", ())),
         device=tuple(event["device_seconds"] for event in told if "device_seconds" in event),
+        input=tuple(event["input_seconds"] for event in told if "input_seconds" in event),
+        epoch=warm.get("steps_per_epoch"),
     )
 
 

@@ -14,6 +14,7 @@ from timetrial.spec.study import Study
 from timetrial.spec.trial import Trial
 
 START_SECONDS = 5.0  # import, build and warm-up, as long as nothing is known
+EPOCH = 500  # steps of an epoch whose number of samples no study says
 RATE = 5e9  # operations a second and thread, as long as nothing is known
 
 
@@ -52,11 +53,18 @@ class Forecast:
             return median(known) + self.study.cooldown
         start = _nearest(self._starts, trial.engine) or START_SECONDS
         rate = _nearest(self._rates, _where(trial)) or RATE * trial.placement.threads
-        step = work(trial) / rate
+        step = work(trial) / rate * _turn(trial)
         plan = lap_plan(self.study, trial)
         warmup = min((plan["warmup_steps"] + 2 * plan["window"]) * step, plan["warmup_seconds"])
         steady = plan["least_seconds"] if plan["precision"] else plan["seconds"]
         return float(self.study.cooldown + start + warmup + max(steady, plan["laps"] * max(plan["lap_seconds"], step)))
+
+
+def _turn(trial: Trial) -> float:
+    """Steps that are timed at one go, at the least."""
+    if trial.settings.lap == "steps":
+        return 1
+    return max(trial.samples / trial.recipe.batch, 1) if isinstance(trial.samples, int) else EPOCH
 
 
 def _where(trial: Trial) -> str:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from timetrial.engines.locate import Located, locate
-from timetrial.meters.hardware import Machine, cores_for
+from timetrial.meters.hardware import Machine
 from timetrial.records.record import Equivalence, Outcome
 from timetrial.records.store import write_atomically
 from timetrial.runner.batches import proof_batches
 from timetrial.runner.process import Bounds, Finished, run
-from timetrial.runner.surroundings import surroundings
+from timetrial.runner.surroundings import cores_given, surroundings
 from timetrial.runner.work import (
     adapter_digest,
     base_job,
@@ -32,6 +32,7 @@ from timetrial.runner.work import (
 )
 from timetrial.spec.placement import Placement
 from timetrial.spec.recipe import Recipe
+from timetrial.spec.region import DRAWN
 from timetrial.spec.trial import Settings, Trial
 from timetrial.stats.equivalence import TOLERANCES, Proof, compare
 
@@ -81,7 +82,7 @@ class Gate:
         return self._judged[key]
 
     def _key(self, trial: Trial, located: Located) -> str:
-        settings = trial.settings.model_dump(exclude={"allocator"})
+        settings = trial.settings.model_dump(exclude={"allocator", "threads", *DRAWN})
         return digest(
             network_digest(trial.network), _proof_recipe(trial).model_dump(mode="json"), settings,
             trial.placement.device, trial.seed, trial.engine, located.versions, adapter_digest(located.engine.adapter),
@@ -156,7 +157,7 @@ class Gate:
                 "mode": "prove",
                 "batches": str(_batches(trial, recipe, self.folder)),
                 "result": str(folder / "found.npz"),
-                "cores": cores_for(trial.placement.threads, self.machine),
+                "cores": cores_given(trial, self.machine),
             }
             if traits:
                 job["traits"] = traits

@@ -35,6 +35,7 @@ _REPEATS = {"quick": 0, "normal": 2, "publish": 2}  # of a run during which the 
 ENERGY_BLOCKS = 3  # in which every cell has a run of energy too
 ENERGY_LAPS = 20  # at most, in a window
 _MEASURES = {"quick": ("time",), "normal": ("time", "memory"), "publish": ("time", "memory", "limits")}
+EPOCH_WINDOW = 2  # an epoch is many steps: where two and two agree, an engine is warm
 FIT_LAPS = 5  # a `fit` call has a start and an end of its own, so its laps are longer
 
 
@@ -66,6 +67,8 @@ def lap_plan(study: Study, trial: Trial) -> dict[str, Any]:
         plan["precision"] = 0.0
     if trial.settings.loop == "fit":
         plan["lap_seconds"] *= FIT_LAPS
+    if trial.settings.lap == "epoch":
+        plan["window"] = EPOCH_WINDOW
     return plan
 
 

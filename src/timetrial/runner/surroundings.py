@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from timetrial.meters.hardware import Machine, cores_for
 from timetrial.spec.placement import Placement
-from timetrial.spec.trial import Settings
+from timetrial.spec.trial import Settings, Trial
 
 # What a program needs to find itself and its libraries; everything else could change what is measured.
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_HOME", "CUDA_PATH")
@@ -17,12 +18,12 @@ _NEVER_TRIM = str(2**62)
 def surroundings(
     placement: Placement, settings: Settings, extra: Mapping[str, str], parent: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    threads = str(placement.threads)
     variables = {name: parent[name] for name in _KEPT if name in parent}
-    variables.update(dict.fromkeys(_THREADS, threads))
+    if settings.threads == "limited":
+        threads = str(placement.threads)
+        variables.update(dict.fromkeys(_THREADS, threads))
+        variables.update(TF_NUM_INTRAOP_THREADS=threads, TF_NUM_INTEROP_THREADS="1")
     variables.update(
-        TF_NUM_INTRAOP_THREADS=threads,
-        TF_NUM_INTEROP_THREADS="1",
         TF_CPP_MIN_LOG_LEVEL="3",
         TF_ENABLE_ONEDNN_OPTS="1",
         PYTHONHASHSEED="0",
@@ -37,6 +38,12 @@ def surroundings(
         variables.update(MALLOC_TRIM_THRESHOLD_=_NEVER_TRIM, MALLOC_MMAP_THRESHOLD_=_NEVER_TRIM)
         variables["OMP_WAIT_POLICY"] = "PASSIVE"
     return {**variables, **extra}
+
+
+def cores_given(trial: Trial, machine: Machine) -> tuple[int, ...]:
+    """One for each thread of the placement; all that there are where an engine runs as it ships."""
+    shipped = trial.settings.threads == "as-shipped" and machine.cpu.allowed
+    return cores_for(len(machine.cpu.allowed or ()) if shipped else trial.placement.threads, machine)
 
 
 def _visible(placement: Placement) -> str:

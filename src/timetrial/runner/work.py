@@ -91,7 +91,7 @@ def settings_of(trial: Trial) -> dict[str, Any]:
         **trial.settings.model_dump(),
         # A run is shown its own GPU alone (`surroundings`), which is then the first, whatever its number outside.
         "device": "cuda:0" if trial.placement.device.startswith("cuda") else trial.placement.device,
-        "threads": trial.placement.threads,
+        "threads": trial.placement.threads if trial.settings.threads == "limited" else None,
         "precision": trial.recipe.precision,
         "seed": trial.seed,
     }

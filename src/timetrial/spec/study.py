@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
@@ -23,6 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from timetrial.spec.network import Network
 from timetrial.spec.placement import AnyPlacement, Placement, written_out
+from timetrial.spec.presets import OF_EPOCHS, program
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.shapes import Positive
 from timetrial.spec.trial import Amount, Settings, Task, Trial
@@ -106,6 +107,7 @@ class Study(_Model):
     samples: Amount | None = None
     recipe: dict[str, Any] = {}  # replaces parts of each model's own recipe
     settings: Settings = Settings()
+    preset: Literal["as-published"] | None = None  # what each engine's program had in the study that a model is of
     vary: dict[str, Annotated[tuple[Any, ...], Len(min_length=1)]] = {}
     exclude: tuple[dict[str, Any], ...] = ()
     repeat: Positive | None = None  # processes per cell, exactly; the profile decides unless given
@@ -231,14 +233,15 @@ def expand(study: Study, resolver: Resolver) -> list[Trial]:
     trials: dict[str, Trial] = {}
     for model, variation in product((*study.models, *own), _variations(study.vary)):
         found = _workload(model, own, resolver, variation, study.recipe)
-        settings = _replaced(study.settings, _under(variation, "settings"), "settings")
         label = _label(model, _under(variation, "model"))
         dataset = _dataset(study, label, found)
+        conditions = cache(partial(_conditions, study, model, found.recipe, variation))
         for engine, placement, task in product(study.engines, study.placements, study.tasks):
+            settings, recipe, preset = conditions(engine, task)
             trial = Trial(
-                model=label, network=found.network, recipe=found.recipe, dataset=dataset, task=task, engine=engine,
+                model=label, network=found.network, recipe=recipe, dataset=dataset, task=task, engine=engine,
                 placement=placement, settings=settings, seed=study.seed, samples=study.samples or found.samples,
-                variant=_variant(_under(variation, "recipe")),
+                variant=_variant(_under(variation, "recipe")), preset=preset,
                 preprocessing=_steps(study.preprocessing, found.preprocessing),
             )  # fmt: skip
             if not any(_matches(trial.coordinates, rule) for rule in study.exclude):
@@ -246,6 +249,28 @@ def expand(study: Study, resolver: Resolver) -> list[Trial]:
     if not trials:
         raise StudyError(f"study '{study.study}': nothing is left to run after its exclusions")
     return list(trials.values())
+
+
+def _conditions(
+    study: Study, model: str, recipe: Recipe, variation: Mapping[str, Any], engine: str, task: Task
+) -> tuple[Settings, Recipe, str]:
+    """Settings and recipe of one engine, and the study whose program they follow. What is written in the study file
+    goes before what a preset says."""
+    varied = _under(variation, "settings")
+    if study.preset is None:
+        settings = _replaced(study.settings, varied, "settings")
+        if settings.lap == "epoch" and task == "infer":
+            raise StudyError("settings: lap: epoch is of training; leave the task infer out, or lap: epoch")
+        return settings, recipe, ""
+    published = model.partition("/")[0]
+    try:
+        found = program(published, engine)
+    except ValueError as error:
+        raise StudyError(f"preset: model '{model}': {error}") from None
+    asked = study.settings.model_dump(include=study.settings.model_fields_set)
+    kept = {k: v for k, v in found.settings.items() if task == "train" or k not in OF_EPOCHS}
+    own = {k: v for k, v in found.recipe.items() if k not in {*study.recipe, *_under(variation, "recipe")}}
+    return _replaced(Settings(), {**kept, **asked, **varied}, "settings"), _replaced(recipe, own, "recipe"), published
 
 
 def _dataset(study: Study, model: str, found: Resolved) -> str:

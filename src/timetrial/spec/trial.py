@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from annotated_types import Ge
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from timetrial.spec.network import Network
 from timetrial.spec.placement import AnyPlacement
@@ -40,6 +42,33 @@ class Settings(BaseModel):
     tf32: bool = False
     deterministic: bool = False
     flush: bool | None = None  # numbers below the normal range taken for zero; None: as the engine comes
+    threads: Literal["limited", "as-shipped"] = "limited"  # as-shipped: as many as the engine takes by itself
+    # What stands inside the clock.
+    lap: Literal["steps", "epoch"] = "steps"  # epoch: whole passes over the training data, told by the step
+    feed: Literal["resident", "batch", "loader"] = "resident"  # on the device before; given at each step; by a pipeline
+    workers: Annotated[int, Ge(0)] = 1  # of the loader; 0: none beside the engine itself
+    prefetch: Annotated[int, Ge(1)] = 2  # batches that each of them keeps ready
+    shuffle: Literal["outside", "inside"] = "outside"  # an epoch's order and the gathering of its batches
+    evaluate: Literal["outside", "inside"] = "outside"  # the test set after every epoch
+
+    @model_validator(mode="after")
+    def _go_together(self) -> Settings:
+        if problem := next(_contradictions(self), None):
+            raise ValueError(problem)
+        return self
+
+
+def _contradictions(given: Settings) -> Iterator[str]:
+    for name in ("shuffle", "evaluate"):
+        if getattr(given, name) == "inside" and given.lap != "epoch":
+            yield f"{name}: inside belongs to an epoch, and a lap of steps has none; add lap: epoch"
+    if given.shuffle == "inside" and given.feed == "resident" and given.loop != "fit":
+        yield (
+            "shuffle: inside gathers its batches while the clock runs, and with feed: resident they lie on the device "
+            "before it does; use feed: batch or feed: loader"
+        )
+    if given.feed != "loader" and (given.workers, given.prefetch) != (1, 2):
+        yield "workers and prefetch are of the loader; add feed: loader"
 
 
 class Trial(BaseModel):
@@ -56,6 +85,7 @@ class Trial(BaseModel):
     samples: Amount | None = None
     preprocessing: tuple[str, ...] | None = None  # steps; None is the dataset's own
     variant: str = ""  # in words, what a study varies of the recipe; the id holds the recipe itself
+    preset: str = ""  # the study whose program the settings follow; the id holds the settings themselves
 
     @cached_property
     def id(self) -> str:
@@ -87,11 +117,17 @@ class Trial(BaseModel):
             "precision": self.recipe.precision,
             "variant": self.variant,
             "seed": self.seed,
+            "preset": self.preset,
             **self.settings.model_dump(),
         }
 
 
+_FIRST = frozenset({"loop", "compile", "allocator", "tf32", "deterministic"})  # settings that every id holds
+
+
 @lru_cache(maxsize=4096)
 def _text(part: BaseModel) -> str:
-    # A setting that is left as the engine has it is no part of the id: one that is new changes none of the old ids.
-    return json.dumps(part.model_dump(mode="json", exclude_none=isinstance(part, Settings)), sort_keys=True)
+    values = part.model_dump(mode="json")
+    if isinstance(part, Settings):  # one that came later is in the id where it is used: it changes none of the old ids
+        values = {k: v for k, v in values.items() if k in _FIRST or v != Settings.model_fields[k].default}
+    return json.dumps(values, sort_keys=True)

@@ -22,7 +22,8 @@ everything that crosses this interface as an array is in the canonical form:
 
 `settings` is a dict: device ("cpu", "cuda:0"), threads (int or None), seed (int), precision ("float32", "float64",
 "bfloat16"), loop ("step" or "fit"), compile ("default" or a word the adapter knows), deterministic (bool), tf32 (bool),
-flush (whether numbers below the normal range are taken for zero; None: as the engine comes).
+flush (whether numbers below the normal range are taken for zero; None: as the engine comes). Without a number of
+threads the engine sets none and takes as many as it does by itself.
 
 Traits name where a framework's built-in differs from the language by definition, so that the reference can follow it
 and the report can say it: {"bn_variance": "unbiased"} (moving variance with N - 1),
@@ -32,6 +33,8 @@ and the report can say it: {"bn_variance": "unbiased"} (moving variance with N -
 """
 
 from collections import OrderedDict
+
+import numpy as np
 
 
 class Unsupported(Exception):
@@ -83,6 +86,22 @@ class Adapter(object):
         for i in range(first, first + count):
             output = predict(batches[i % cycle])
         return output
+
+    def fit(self, x, y=None, size=None):
+        """The framework's own loop over the host arrays of a whole epoch, in this order and cut into batches of `size`,
+        or over what its `loader` gave; only asked for with loop "fit". Not synchronised."""
+        batches = [self.place(x[i : i + size], y[i : i + size]) for i in range(0, len(x), size)]
+        self.run_steps(batches, 0, len(batches))
+
+    def predict_arrays(self, x, size):
+        """All answers to host arrays by the framework's own loop; only asked for with loop "fit"."""
+        cut = range(0, len(x), size)
+        return np.concatenate([self.output(self.predict(self.place(x[i : i + size]))) for i in cut])
+
+    def loader(self, x, y, workers, prefetch):
+        """The framework's own input pipeline over host arrays (y is None where it is to predict): a function of index
+        arrays, one for each batch and perhaps without end, whose answer gives the placed batches in that order."""
+        raise Unsupported("{} has no input pipeline of its own: use feed: resident or feed: batch".format(self.name))
 
     def set_rate(self, rate, momentum=None):
         """Learning rate (and momentum) from the next step on; never recompiles."""

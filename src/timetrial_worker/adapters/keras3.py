@@ -11,7 +11,7 @@ import numpy as np
 
 from . import keras3_xla as xla
 from .base import Adapter, Unsupported
-from .keras3_data import Reel
+from .keras3_data import Reel, make_dataset
 from .keras3_model import allow_double, last_loss_model, make_loss, make_nodes
 from .keras3_optimisers import make as make_optimiser
 from .keras3_optimisers import set_momentum
@@ -135,6 +135,18 @@ class Keras3(Adapter):
 
     def _fit_arrays(self, arrays, size):
         self._model.fit(arrays[0], arrays[1], batch_size=size, epochs=1, shuffle=False, verbose=0)
+
+    def fit(self, x, y=None, size=None):
+        self._fit_arrays((x, None) if size is None else (self._cast(x), self._cast(y)), size)
+
+    def predict_arrays(self, x, size):
+        return self._inference.predict(self._cast(x), batch_size=size, verbose=0)
+
+    def loader(self, x, y, workers, prefetch):
+        if not self._fit or y is None:
+            message = "{} reads from a loader (a PyDataset) in its own training loop: use loop: fit with tasks: [train]"
+            raise Unsupported(message.format(self.name))
+        return lambda picks: make_dataset(self.keras, (x, y), picks, self._cast, workers, prefetch)
 
     def set_rate(self, rate, momentum=None):
         self._optimiser.learning_rate = rate

@@ -1,4 +1,5 @@
-"""Placed batches joined end to end, so that one `fit` can run over any stretch of them without a copy a lap."""
+"""What a `fit` reads: placed batches joined end to end, so that it can run over any stretch of them without a copy a
+lap, or Keras' own dataset, whose threads gather ahead of it."""
 
 import numpy as np
 
@@ -42,3 +43,16 @@ def _within_cycle(start, stop, cycle):
         end = min(stop, (start // cycle + 1) * cycle)
         yield start % cycle, (end - 1) % cycle + 1
         start = end
+
+
+def make_dataset(keras, arrays, picks, cast, workers, prefetch):
+    """Keras starts threads from two workers on; one, or none, gathers between the steps."""
+
+    class Picked(keras.utils.PyDataset):
+        def __len__(self):
+            return len(picks)
+
+        def __getitem__(self, i):
+            return tuple(cast(array[picks[i]]) for array in arrays)
+
+    return Picked(workers=max(workers, 1), use_multiprocessing=False, max_queue_size=max(workers, 1) * prefetch)

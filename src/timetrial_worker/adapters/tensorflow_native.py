@@ -13,11 +13,16 @@ import numpy as np
 from . import tensorflow_layers as layers
 from . import tensorflow_optimisers as optimisers
 from .base import Adapter, Unsupported
+from .tensorflow_data import Loader
 
 Batch = namedtuple("Batch", "x y shapes")
 
 KEPT = {"float32": "float32", "float64": "float64", "bfloat16": "float32"}
 COMPILE = {"default": False, "xla": True}
+
+
+def _batch(x, y):
+    return Batch(x, y, (tuple(x.shape), None if y is None else tuple(y.shape)))
 
 
 class TensorFlow(Adapter):
@@ -154,13 +159,17 @@ class TensorFlow(Adapter):
     # --- work -------------------------------------------------------------------------------------------------------
 
     def place(self, x, y=None):
-        x = self._placed(x, self.x_dtype)
-        y = None if y is None else self._placed(y, self.y_dtype)
-        return Batch(x, y, (tuple(x.shape), None if y is None else tuple(y.shape)))
+        return _batch(self._placed(x, self.x_dtype), None if y is None else self._placed(y, self.y_dtype))
 
-    def _placed(self, values, dtype):
+    def loader(self, x, y, workers, prefetch):
+        x = self._placed(x, self.x_dtype, "/CPU:0")
+        y = None if y is None else self._placed(y, self.y_dtype, "/CPU:0")
+        found = Loader(self.tf, x, y, self.place_name, workers, prefetch)
+        return lambda picks: (_batch(*parts) for parts in found(picks))
+
+    def _placed(self, values, dtype, where=None):
         host = dtype.as_numpy_dtype if dtype != self.tf.bfloat16 else np.float32
-        with self.tf.device(self.place_name):
+        with self.tf.device(where or self.place_name):
             return self.tf.cast(self.tf.constant(np.asarray(values, host)), dtype)
 
     def step(self, batch):

@@ -4,6 +4,7 @@
 stay float32.
 """
 
+import copy
 import os
 from collections import OrderedDict
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from .base import Adapter, Unsupported
 
-torch = layers = functions = None  # the framework and the modules that need it, imported by `start`
+torch = layers = functions = data = None  # the framework and the modules that need it, imported by `start`
 
 _WORDS = {
     "compile": ("default", "compiled"),
@@ -154,6 +155,12 @@ class Torch(Adapter):
             raise ValueError("labels of shape {} do not fit outputs of shape {}".format(y.shape[1:], self.out_shape))
         return placed.flatten(0, 1) if of_classes and len(self.out_shape) == 2 else placed
 
+    def loader(self, x, y, workers, prefetch):
+        """Workers make tensors in the host's memory; only this process touches the device."""
+        on_host = copy.copy(self)
+        on_host.target = torch.device("cpu")
+        return data.Loader(data.Batches(x, y, on_host.place), self.target, workers, prefetch)
+
     def step(self, batch):
         if not self.training:
             self._set_training(True)
@@ -287,9 +294,10 @@ class Torch(Adapter):
 
 
 def _import():
-    global torch, layers, functions
+    global torch, layers, functions, data
     import torch
 
+    from . import torch_data as data
     from . import torch_functions as functions
     from . import torch_layers as layers
 
