@@ -305,11 +305,11 @@ class Keras2Theano(Keras2):
 
     def _prepare_backend(self):
         """The same BLAS as native Theano's, so that the two differ in Keras alone."""
-        blas, threads = theano_setup.numpy_blas(), self._threads()
+        blas = theano_setup.numpy_blas()
         if blas is None:
             self.lacking = {"attention": "its batched product needs a BLAS library that it can link"}
-        openmp = {"openmp": str(threads > 1)} if threads else {}
-        theano_setup.add(device="cpu", **dict(theano_setup.blas_flags(blas), **openmp))
+        flags = dict(theano_setup.blas_flags(blas), **theano_setup.thread_flags(self._threads()))
+        theano_setup.add(device="cpu", **flags)
 
     def _start_backend(self):
         import theano

@@ -56,11 +56,9 @@ class Theano(Adapter):
 
     def start(self):
         self._check_settings()
-        threads = self.settings.get("threads") or 1
-        os.environ.setdefault("OMP_NUM_THREADS", str(threads))
         self.blas = theano_setup.numpy_blas()
-        flags = theano_setup.blas_flags(self.blas)
-        theano_setup.add(device="cpu", floatX=self.precision, openmp=str(threads > 1), **flags)
+        flags = dict(theano_setup.blas_flags(self.blas), **theano_setup.thread_flags(self.settings.get("threads")))
+        theano_setup.add(device="cpu", floatX=self.precision, **flags)
         import theano
         from theano.sandbox.rng_mrg import MRG_RandomStreams
 

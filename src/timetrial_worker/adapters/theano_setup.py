@@ -42,6 +42,14 @@ def blas_flags(path):
     return {"blas__ldflags": link(path)} if path else {}
 
 
+def thread_flags(threads):
+    """OpenMP from two threads on; left as it comes where no number is asked for."""
+    if not threads:
+        return {}
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    return {"openmp": str(threads > 1)}
+
+
 def link(path):
     """Linker flags for a library at this path."""
     folder, name = os.path.split(path)
