@@ -227,7 +227,7 @@ class Theano(Adapter):
         return OrderedDict([
             ("dtype", config.floatX),
             ("device", config.device),
-            ("threads", int(os.environ["OMP_NUM_THREADS"])),
+            ("threads", int(os.environ.get("OMP_NUM_THREADS") or 0) or None),
             ("openmp", bool(config.openmp)),
             ("blas", config.blas.ldflags or "through NumPy"),
             ("blas_threads", theano_setup.blas_threads(linked)),
