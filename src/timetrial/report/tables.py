@@ -9,11 +9,12 @@ from timetrial.records.record import Equivalence
 from timetrial.report import energy, words
 from timetrial.report.summary import Group, Row
 
+_LIMIT = "of the limit"
 # Name, what it is sorted as, and the side that it stands on.
 COLUMNS = (
     ("engine", "text", "left"), ("median step", "number", "right"), ("processes", "number", "right"),
     ("samples/s", "number", "right"), ("first step", "number", "right"), ("import and build", "number", "right"),
-    ("of the limit", "number", "right"), ("peak memory", "number", "right"), ("accuracy", "number", "right"),
+    (_LIMIT, "number", "right"), ("peak memory", "number", "right"), ("accuracy", "number", "right"),
     ("equivalence", "text", "left"),
     ("against the fastest", "number", "left"),
 )  # fmt: skip
@@ -51,6 +52,10 @@ def table(group: Group) -> Table:
             for row, cells in zip(measured, joined, strict=True)
         ]
         columns = (*COLUMNS[:_BEFORE_ENERGY], *ENERGY_COLUMNS, *COLUMNS[_BEFORE_ENERGY:])
+    if not any(row.limit for row in measured):  # a column of dashes pushes the others out of sight
+        place = [name for name, *_ in columns].index(_LIMIT)
+        joined = [(*cells[:place], *cells[place + 1 :]) for cells in joined]
+        columns = (*columns[:place], *columns[place + 1 :])
     return Table(tuple(joined), tuple(notes), tuple(row for row in group.rows if not row.step), columns)
 
 
