@@ -8,6 +8,7 @@ from collections import OrderedDict
 
 from . import keras2_layout as layout
 from .base import Unsupported
+from .flat_orders import AS_IS, flat_orders
 from .keras2_own import own_layers
 
 # Where a built-in layer keeps the parameters of a node, by role.
@@ -162,7 +163,7 @@ def _global_pool(word):
 def _flatten(kit, node, order, x):
     """Told that channels come first, Keras brings them to the end before it flattens. Where a dense kernel can take
     the numbers as they lie, it is told otherwise."""
-    moves = kit.first and len(node["in_shapes"][0]) == 3 and order is layout.AS_IS
+    moves = kit.first and len(node["in_shapes"][0]) == 3 and order is AS_IS
     words = "channels_first" if moves else "channels_last"
     return kit.layers.Flatten(data_format=words, name=kit.name(node))(x), None
 
@@ -269,10 +270,10 @@ def make_nodes(keras, ops, network, lacking):
     shape = tuple(spec["shape"])
     shape = (shape[2],) + shape[:2] if kit.first and len(shape) == 3 else shape
     inputs = keras.layers.Input(shape=shape, dtype="int32" if spec["tokens"] else keras.backend.floatx(), name="input")
-    orders = layout.flat_orders(network) if kit.first else {}
+    orders = flat_orders(network) if kit.first else {}
     found, slots = OrderedDict([("input", inputs)]), []
     for node in network["nodes"]:
-        ordered = orders.get(node["name"] if node["op"] == "flatten" else node["inputs"][0], layout.AS_IS)
+        ordered = orders.get(node["name"] if node["op"] == "flatten" else node["inputs"][0], AS_IS)
         found[node["name"]], layer = kit(node, [found[name] for name in node["inputs"]], ordered)
         slots += [_slot(kit, node, parameter, layer, ordered) for parameter in node["parameters"]]
     del found["input"]
@@ -287,7 +288,7 @@ def _slot(kit, node, parameter, layer, order):
     role = parameter["role"]
     home = next(name for name in HOMES.get(role, (role,)) if hasattr(layer, name))
     if node["op"] == "conv2d":  # Theano's convolution is the mathematicians', which turns the kernel around
-        order = layout.TURNED if kit.backend == "theano" else layout.AS_IS
+        order = layout.TURNED if kit.backend == "theano" else AS_IS
     return layout.Slot(
-        parameter["name"], getattr(layer, home), parameter["shape"], order if role in _ORDERED else layout.AS_IS
+        parameter["name"], getattr(layer, home), parameter["shape"], order if role in _ORDERED else AS_IS
     )
