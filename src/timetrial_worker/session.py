@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from timetrial_worker import adapters, laps, proof, schedules, timed, tiny
+from timetrial_worker import adapters, effort, laps, profiled, proof, schedules, timed, tiny
 from timetrial_worker.feed import Feed
 from timetrial_worker.timed import predict, score
 
@@ -53,6 +53,9 @@ def measure(job, wire):
     with wire.phase("place"):
         work = timed.work(adapter, feed, job["task"], job["settings"])
     watch = laps.Stopwatch(work.run, adapter.sync, device=adapter, work=work)
+    if job.get("profile"):
+        profiled.profile(adapter, watch, laps.Plan(**job["plan"]), job["profile"], job["task"], wire)
+        return
     count = time_laps(watch, laps.Plan(**job["plan"]), wire, work.first)
     if job["task"] == "train":
         check_loss(adapter.loss(), "after the laps")
@@ -85,7 +88,7 @@ def time_laps(watch, plan, wire, first=None):
     epoch = {"steps_per_epoch": watch.steps} if watch.steps > 1 else {}
     wire.tell("warm", values=warmup.values, stable=warmup.stable, steps_per_lap=count * watch.steps, **epoch)
     with wire.phase("steady"):
-        switches = _switches()
+        switches = effort.switches()
         start, busy = time.perf_counter(), time.process_time()
         laps.steady(watch, plan, count, wire.tell)
         busy, wall = time.process_time() - busy, time.perf_counter() - start
@@ -93,8 +96,8 @@ def time_laps(watch, plan, wire, first=None):
         "steady",
         cpu_seconds=busy,
         wall_seconds=wall,
-        threads=_threads(),
-        involuntary_switches=_switches() - switches,
+        threads=effort.threads(),
+        involuntary_switches=effort.switches() - switches,
         idle_step_seconds=laps.idle_step_seconds(),
         clock_resolution=resolution,
     )
@@ -140,19 +143,6 @@ def check_loss(loss, where):
     if not math.isfinite(loss):
         raise Diverged("the loss is {} {}".format(loss, where))
     return loss
-
-
-def _threads():
-    try:
-        return len(os.listdir("/proc/self/task"))
-    except OSError:
-        return None
-
-
-def _switches():
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
 def _size(path):

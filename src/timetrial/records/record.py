@@ -7,13 +7,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from timetrial.records.energy import Energy
+from timetrial.records.profiled import Profiled
 from timetrial.spec.operations import operations
 from timetrial.spec.trial import Trial
 
 SCHEMA = 1
 
-# A twin is the anchor cell under a second name: their difference is noise. Times of the last two count for nothing.
-Role = Literal["cell", "twin", "memory", "energy"]
+# A twin is the anchor cell under a second name: their difference is noise. Times of the others count for nothing.
+Role = Literal["cell", "twin", "memory", "energy", "profile"]
 TIMED: tuple[Role, ...] = ("cell", "twin")
 Kind = Literal["ok", "unsupported", "missing", "oom", "timeout", "crash", "diverged", "wrong", "invalid", "skipped"]
 
@@ -108,6 +109,7 @@ class Record(_Model):
     equivalence: Equivalence | None = None
     memory: dict[str, int] = {}  # bytes, by method
     energy: Energy | None = None  # of runs that were made for it
+    profile: Profiled | None = None  # likewise
     includes: str = ""  # the timed region in words
     versions: dict[str, str] = {}
     readback: dict[str, Any] = {}

@@ -111,7 +111,7 @@ def side(name: str, items: Iterable[Digest | Unreadable]) -> Side:
     """One session's runs of one trial are one cell."""
     found = list(items)
     groups: dict[tuple[Any, ...], dict[str, list[Digest]]] = {}
-    for run in counted(item for item in found if isinstance(item, Digest) and item.role != "energy"):
+    for run in counted(item for item in found if isinstance(item, Digest) and item.role not in ("energy", "profile")):
         key = (run.study, run.trial, run.machine, run.cell.get("profile"))
         groups.setdefault(key, {"cell": [], "twin": [], "memory": []})[run.role].append(run)
     cells = tuple(Cell(*map(tuple, roles.values())) for roles in groups.values() if roles["cell"])

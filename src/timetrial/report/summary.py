@@ -120,7 +120,7 @@ def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
     step = interval(times) if times else None
     bad = next((run.outcome for run in runs if not run.outcome.ok), None)
     cell = dict(runs[0].cell)
-    memory, method = _memory([run for run in all_runs if run.outcome.ok and run.role != "energy"])
+    memory, method = _memory([run for run in all_runs if run.outcome.ok and run.role not in ("energy", "profile")])
     trained = next((run.training for run in runs if run.training), None)
     return Row(
         engine=_label(cell),

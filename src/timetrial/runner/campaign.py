@@ -107,10 +107,12 @@ class Campaign:
         return floor_of(self.done.values()).value
 
     def _block(self, members: Sequence[Member], number: int) -> list[Step]:
-        """In the order of the block. Memory and energy are measured in runs of their own, among the others."""
+        """In the order of the block. What is not time is measured in runs of its own, among the others."""
         cells = [cell for cell in members if cell.role == "cell"]
         if number == min(1, self.design.usual - 1) and "memory" in measures(self.study):
             members = [*members, *(replace(cell, role="memory") for cell in cells)]
+        if number == min(1, self.design.usual - 1) and "profile" in measures(self.study):
+            members = [*members, *(replace(cell, role="profile") for cell in cells)]
         if number < ENERGY_BLOCKS and self._has_energy:
             members = [*members, *(replace(cell, role="energy") for cell in cells)]
         ordered = design.order(members, self.study.seed, number)
@@ -205,7 +207,7 @@ class Campaign:
     def _note(self, record: Record) -> None:
         self.done[record.run] = record
         self._warm = record.wall_seconds is not None
-        if record.outcome.ok and record.role != "energy":  # whose laps last as long as its counters need
+        if record.outcome.ok and record.role not in ("energy", "profile"):  # those last as long as they need
             self.forecast.learn(self._trials[record.trial], record)
         elif not record.outcome.ok and record.role in TIMED:
             self._failed[record.trial] = record.outcome

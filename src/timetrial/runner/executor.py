@@ -19,7 +19,9 @@ from timetrial.meters.hardware import Machine, TooFewCores, cores_for
 from timetrial.meters.limits import MachineLimits
 from timetrial.meters.memory import MemorySampler, Peak, figures
 from timetrial.records.energy import Energy
+from timetrial.records.profiled import Profiled
 from timetrial.records.record import Effort, Laps, Outcome, Record, Training, describe_cell
+from timetrial.records.traces import keep_trace, trace_name
 from timetrial.runner.gate import Gate, Judged
 from timetrial.runner.limits import machine_limits
 from timetrial.runner.process import Bounds, Event, Finished, run
@@ -34,6 +36,7 @@ from timetrial.spec.trial import Trial
 
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 Beside = Peak | Readings | None  # what was measured beside a run, by another process
+TRACE = "trace"  # in the folder of a run: what the framework's profiler writes
 REPEATED_LAPS = 3  # once a cell: whether an engine remembers its input does not change from run to run
 THREAD_SLACK = 1.1  # more CPU time than this over the given threads, and the cell is invalid
 
@@ -110,6 +113,8 @@ class Executor:
 
                 finished = run(located.interpreter, job, folder, variables, self._bounds(), told, sampler.follow)
                 beside = sampler.stop()
+            if finished.last("profiled"):
+                keep_trace(self.folder / self.study.study, step.run, folder / TRACE, trial)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         if finished.outcome.ok:
@@ -126,6 +131,7 @@ class Executor:
             "data": {name: str(getattr(prepared, name)) for name in ARRAYS},
             "plan": self._plan(step),
             "accuracy": self.study.accuracy and trial.task == "train" and (step.block, step.role) == (0, "cell"),
+            "profile": str(folder / TRACE) if step.role == "profile" else None,
             "repeat": REPEATED_LAPS if (step.block, step.role) == (0, "cell") else 0,
             "cores": cores_given(trial, self.machine),
             "folder": str(folder),
@@ -134,7 +140,7 @@ class Executor:
     def _plan(self, step: Step) -> dict[str, Any]:
         if step.role == "energy":
             return energy_plan(self.study, step.trial, self.energy.window)
-        return (memory_plan if step.role == "memory" else lap_plan)(self.study, step.trial)
+        return (memory_plan if step.role in ("memory", "profile") else lap_plan)(self.study, step.trial)
 
     def _sampler(self, step: Step, cores: Sequence[int]) -> MemorySampler | EnergySampler | Idle:
         """Memory and energy are sampled in runs of their own: the times of others are not to be disturbed by it."""
@@ -196,6 +202,7 @@ class Executor:
             equivalence=judged.summary() if judged else None,
             memory=figures(finished.events, beside if isinstance(beside, Peak) else None),
             energy=self._energy(step, finished, beside),
+            profile=_profiled(finished, step.run),
             includes=_includes(finished, trial),
             versions=started.get("versions") or located.versions,
             readback=readback.get("values", {}),
@@ -292,6 +299,13 @@ def _phases(finished: Finished) -> dict[str, float]:
     """As the worker timed them; its end, when it gives back all that it held, can only be seen from outside."""
     told = {str(event["phase"]): float(event["seconds"]) for event in finished.all("end")}
     return told if finished.teardown_seconds is None else {**told, "teardown": finished.teardown_seconds}
+
+
+def _profiled(finished: Finished, run: str) -> Profiled | None:
+    told = finished.last("profiled")
+    if told is None:
+        return None
+    return Profiled(**{k: v for k, v in told.items() if k != "event"}, trace=trace_name(run))
 
 
 def _effort(finished: Finished) -> Effort | None:

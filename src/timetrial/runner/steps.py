@@ -12,7 +12,7 @@ from timetrial.runner.work import digest
 from timetrial.spec.study import Study
 from timetrial.spec.trial import Trial
 
-_MARKS: dict[Role, str] = {"cell": "", "twin": "t", "memory": "m", "energy": "e"}
+_MARKS: dict[Role, str] = {"cell": "", "twin": "t", "memory": "m", "energy": "e", "profile": "p"}
 
 
 @dataclass(frozen=True)

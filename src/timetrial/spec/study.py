@@ -91,7 +91,7 @@ class EnergyFrom(_Model):
         return self
 
 
-Measure = Literal["time", "memory", "energy", "limits"]
+Measure = Literal["time", "memory", "energy", "limits", "profile"]
 
 
 class Study(_Model):

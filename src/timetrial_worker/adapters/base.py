@@ -165,6 +165,10 @@ class Adapter(object):
         machine can do at most is measured with it; `start` is all that comes before."""
         raise Unsupported("{} has no matrix product of its own: that of its backend is measured".format(self.name))
 
+    def profiler(self, folder, task):
+        """A collector (see `profiled`) that has the framework's own profiler write its traces under `folder`."""
+        raise Unsupported("{} cannot be profiled operation by operation".format(self.name))
+
     def save(self, path):
         """Write the weights in the framework's own idiom; returns the path that was written."""
         raise NotImplementedError
