@@ -35,6 +35,7 @@ from timetrial.report.versions import histories
 
 _TITLED = ("model", "task", "batch", "placement", "dataset", "preprocessing")  # what a group's title says already
 _FONT = "system-ui, sans-serif"
+MOST_DRAWN = 60  # groups whose charts a page can hold and a browser draw; the tables hold all
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         method=[*notes.method(records), *_limits(store, study), *_without_energy(store, study)],
         machines=_machines(store, records),
         versions=notes.versions(records),
-        shortcomings=notes.shortcomings(groups, records, store.unreadable(study)),
+        shortcomings=[*notes.shortcomings(groups, records, store.unreadable(study)), *_undrawn(groups)],
         folder=str(folder / study),
         command=_command(study, folder, any(section.table.rows for section in sections)),
         config=chart_config("currentColor", _FONT),
@@ -100,6 +101,12 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         nothing=words.NOTHING,
     )  # fmt: skip
     return text
+
+
+def _undrawn(groups: Sequence[Group]) -> list[str]:
+    more = len(groups) - MOST_DRAWN
+    said = f"Charts are drawn of the first {MOST_DRAWN} of {len(groups):,} workloads; the tables hold all of them."
+    return [said] if more > 0 else []
 
 
 def _limits(store: Store, study: str) -> list[tuple[str, str]]:
@@ -155,14 +162,14 @@ def _sections(groups: Sequence[Group], records: Sequence[Record]) -> list[Sectio
             banner=group.banner,
             answer=words.answer(group.rows),
             table=table(group),
-            figures=_figures(group, phases, look, i),
+            figures=_figures(group, phases, look, i) if i <= MOST_DRAWN else (),
         )
         for i, group in enumerate(groups, 1)
     ]
 
 
 def _glance(groups: Sequence[Group]) -> Figure | None:
-    drawn = overview(groups)
+    drawn = overview(groups[:MOST_DRAWN])
     if drawn is None:
         return None
     caption = (
