@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,10 +65,16 @@ def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bo
         answer = {"study": study.study, "records": str(records / study.study), "groups": groups}
         print_json({**answer, "scaling": workloads(groups), "shortcomings": shortcomings(groups, found, ())})
     else:
-        from timetrial.report.terminal import group_table, scaling_table
+        from timetrial.report.terminal import group_table, scaling_table, tradeoff_table
+        from timetrial.report.tradeoff import tradeoffs
 
         out = console()
-        for part in (*map(group_table, groups), *map(scaling_table, workloads(groups))):
+        tables = (
+            map(group_table, groups),
+            map(scaling_table, workloads(groups)),
+            map(tradeoff_table, tradeoffs(groups)),
+        )
+        for part in chain(*tables):
             out.print()
             out.print(part)
         if without := why_not(Store(records), study.study):
