@@ -23,6 +23,7 @@ from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
 from timetrial.report import charts, energy, notes, regions, spending, words
 from timetrial.report import scaling as climbing
+from timetrial.report import tradeoff as trading
 from timetrial.report.ceiling import ceilings, sentences
 from timetrial.report.crossings import crossings
 from timetrial.report.overview import overview
@@ -85,6 +86,8 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         glance=_glance(groups),
         climbs=climbs,
         climb_heads=climbing.HEADS,
+        trades=_trades(groups),
+        trade_heads=trading.HEADS,
         bills=spending.bills(groups),
         bill_heads=spending.HEADS,
         facts=_facts(study, records),
@@ -196,6 +199,19 @@ def _climbs(groups: Sequence[Group]) -> list[Climb]:
             ),
         )
         for i, item in enumerate(climbing.workloads(groups), 1)
+    ]
+
+
+def _trades(groups: Sequence[Group]) -> list[Climb]:
+    return [
+        Climb(
+            id=f"trade-{i}",
+            title=item.title,
+            answers=(trading.answer(item),),
+            rows=tuple(trading.cells(item)),
+            figure=Figure(f"trade-chart-{i}", "Accuracy against time", trading.chart(item), trading.note(item)),
+        )
+        for i, item in enumerate(trading.tradeoffs(groups), 1)
     ]
 
 
