@@ -18,8 +18,8 @@ from timetrial.runner.campaign import Campaign
 
 STUDY = Path(__file__).with_suffix(".yaml")
 HEAD = (
-    f"{'network':14} {'task':6} {'engine':17} {'plain step':>11}  {'coverage':>8}  {'attributed':>10}  {'overhead':>8}  "
-    f"{'total':>8}  {'split':>5}  short of"
+    f"{'network':14} {'task':6} {'engine':17} {'plain step':>11}  {'coverage':>8}  "
+    f"{'attributed':>10}  {'overhead':>8}  {'total':>8}  {'split':>5}  short of"
 )
 COVERAGE, ATTRIBUTED, OVERHEAD, RECOVERED = 0.95, 0.95, 1.05, 0.03
 
