@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,13 +37,19 @@ class Group:
 
 
 def gather(study: Path, records: Iterable[Record]) -> list[Found]:
-    """A cell each, in the order of the records; `study` is the folder of their study."""
+    """A cell each: by workload, training first, then the fastest engine first. `study` is the folder of their study."""
     cells: dict[tuple[str, str], list[Record]] = {}
     for record in counted(records):
         if record.role in ("cell", "profile"):
             cells.setdefault((record.trial, record.machine), []).append(record)
     picked = (_picked(runs) for runs in cells.values())
-    return [_found(study, record) for record in picked if record is not None]
+    return sorted((_found(study, record) for record in picked if record is not None), key=_order)
+
+
+def _order(one: Found) -> tuple[object, ...]:
+    cell, seconds = one.record.cell, one.profile.header.step_seconds if one.profile else math.inf
+    work = (str(cell["model"]), cell["task"] != "train", int(cell["batch"]), str(cell.get("variant", "")))
+    return (*work, seconds, str(cell["engine"]), one.record.run)
 
 
 def _picked(runs: Sequence[Record]) -> Record | None:

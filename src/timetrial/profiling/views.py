@@ -137,7 +137,6 @@ def choose(
 
 def view(profiles: Mapping[str, Profile], choice: Choice) -> View:
     """Profiles by their labels, in one table: of one all columns, of several a few columns each."""
-    choice.filters.check([one.ops for one in profiles.values()])
     tables = [_Table.of(one, choice) for one in profiles.values()]
     ranked = _ranked(tables, choice)
     least = choice.filters.least
