@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 
 from tests.faults import bench
 from tests.unit import made_profiles as made
+from tests.unit.made_reader import STEPS, keep
 from timetrial.cli.main import app
 from timetrial.cli.profile import study_name
 from timetrial.profiling import readers_of
@@ -36,6 +37,11 @@ def call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Call:
     monkeypatch.delenv("TIMETRIAL_RECORDS", raising=False)
     monkeypatch.delenv("TIMETRIAL_DEBUG", raising=False)
     return lambda *words: CliRunner().invoke(app, ["profile", *map(str, words)])
+
+
+@pytest.fixture
+def records(tmp_path: Path, call: Call) -> Path:
+    return tmp_path / "records"
 
 
 def measure(call: Call, *words: object) -> Result:
@@ -63,9 +69,10 @@ def test_a_model_is_profiled_shown_and_not_profiled_again(call: Call) -> None:
     assert "backward" not in only.stdout and "honest" not in only.stdout
 
 
-def test_files_are_written_of_all_profiles(call: Call, tmp_path: Path) -> None:
-    names = ("--trace", "t.json", "--csv", "ops.csv", "--parquet", "deep/ops.parquet")
-    result = measure(call, "--engine", "traced", "--task", "train,infer", *names)
+def test_files_are_written_of_all_profiles(call: Call, records: Path, tmp_path: Path) -> None:
+    keep(records, STUDY, "quick/mlp", "traced", "train")
+    keep(records, STUDY, "quick/mlp", "traced", "infer")
+    result = call("show", STUDY, "--trace", "t.json", "--csv", "ops.csv", "--parquet", "deep/ops.parquet")
     assert result.exit_code == 0, result.stderr
     events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
     assert {event["pid"] for event in events} == {1, 2}
@@ -77,83 +84,88 @@ def test_files_are_written_of_all_profiles(call: Call, tmp_path: Path) -> None:
         assert word in result.stderr
 
 
-def test_json_has_the_header_and_the_rows(call: Call) -> None:
-    result = measure(call, "--engine", "traced", "--by", "class", "--json")
+def test_engines_that_fail_are_rows_with_their_reasons_and_the_others_go_on(call: Call) -> None:
+    result = measure(call, "--engine", "untraceable,breakstraced,noupdate,traced", "--trace", "t.json")
+    assert Path("t.json").exists()
+    assert result.exit_code == 1
+    for said in (
+        "round0.json.gz: is cut short; profile again with --fresh",
+        "breakstraced: crash RuntimeError: the profiler could not be started",
+        "noupdate: wrong differs from the reference",
+        "dense_1 │ backward",
+    ):
+        assert said in unwrapped(result)
+
+
+def test_json_has_the_header_and_the_rows(call: Call, records: Path) -> None:
+    keep(records, STUDY, "quick/mlp", "traced", "train")
+    result = call("show", STUDY, "--by", "class", "--json")
     assert result.exit_code == 0, result.stderr
-    answer = json.loads(result.stdout)
-    (group,) = answer["groups"]
-    header = group["profiles"]["traced"]["header"]
-    assert header["steps"] >= 15 and header["coverage"] > 0.9
+    (group,) = json.loads(result.stdout)["groups"]
+    found = group["profiles"]["traced"]
+    assert (found["enough"], found["header"]["steps"]) == (True, STEPS)
+    assert found["header"]["coverage"] == pytest.approx(1)
     (view,) = group["views"]
     total = view["total"]["of"]["traced"]["time"]
+    assert total == pytest.approx(1e-3, rel=0.01)
     assert sum(row["of"]["traced"]["time"] for row in view["rows"]) == pytest.approx(total)
-    assert json.loads(call("show", STUDY, "--by", "class", "--json").stdout) == answer
 
 
-@pytest.mark.parametrize(
-    ("engine", "word"),
-    [
-        ("untraceable", "round0.json.gz: is cut short; profile again with --fresh"),
-        ("breakstraced", "breakstraced: crash RuntimeError: the profiler could not be started"),
-        ("noupdate", "noupdate: wrong differs from the reference"),
-    ],
-)
-def test_an_engine_that_fails_is_a_row_with_its_reason_and_the_others_go_on(call: Call, engine: str, word: str) -> None:
-    result = measure(call, "--engine", f"{engine},traced")
-    assert result.exit_code == 1
-    assert word in unwrapped(result)
-    assert "dense_1" in result.stdout
+def test_engines_of_the_same_work_stand_in_one_table(call: Call, records: Path) -> None:
+    keep(records, STUDY, "quick/mlp", "traced", "train")
+    keep(records, STUDY, "quick/mlp", "honest", "train", 2e-3)
+    shown = call("show", STUDY)
+    assert shown.stdout.count("time a step") == 2
+    assert unwrapped(shown).count("dense_2 │ backward") == 1
+    apart = call("show", STUDY, "--by", "type")
+    assert apart.stdout.count("time a step") == 2
 
 
-def test_not_enough_evidence_is_an_answer_and_with_strict_a_failure(call: Call, tmp_path: Path) -> None:
-    assert measure(call, "--engine", "traced").exit_code == 0
-    weaken(tmp_path)
+def test_not_enough_evidence_is_an_answer_and_with_strict_a_failure(call: Call, records: Path) -> None:
+    keep(records, STUDY, "quick/mlp", "traced", "train", overhead=3.0)
     plain = call("show", STUDY)
     assert plain.exit_code == 0
-    assert "Not enough evidence: " in plain.stdout and "the profiler slows a step 3.00x" in plain.stdout
+    assert "Not enough evidence: the profiler slows a step 3.00x" in plain.stdout
     assert "dense_1" in plain.stdout
     strict = call("show", STUDY, "--strict")
     assert (strict.exit_code, strict.stdout) == (1, plain.stdout)
+    compared = call("compare", STUDY, STUDY)
+    assert compared.exit_code == 0
+    assert "Not enough evidence: BASE: the profiler slows a step 3.00x" in compared.stdout
+    assert "about the same" in compared.stdout
+    assert call("compare", STUDY, STUDY, "--strict").exit_code == 1
 
 
-def weaken(folder: Path) -> None:
-    """As if the profiler had made each step three times as long."""
-    store = Store(folder / "records")
-    (record,) = (record for record in store.records(STUDY) if record.profile)
-    assert record.profile is not None
-    slow = record.profile.model_copy(update={"profiled": tuple(3 * value for value in record.profile.plain)})
-    store.write(record.model_copy(update={"profile": slow}))
-
-
-def test_two_profiles_are_compared(call: Call) -> None:
-    measure(call, "--engine", "traced", "--task", "train,infer")
-    call("--model", "quick/cnn", "--engine", "traced", "--batch", 16, "--samples", 64)
-    found = call("compare", f"{STUDY}?task=train", "profile-quick-cnn")
+def test_two_profiles_are_compared(call: Call, records: Path) -> None:
+    keep(records, STUDY, "quick/mlp", "traced", "train")
+    keep(records, STUDY, "quick/mlp", "traced", "infer")
+    keep(records, "wide", "quick/cnn", "traced", "train", 2e-3)
+    found = call("compare", f"{STUDY}?task=train", "wide")
     assert found.exit_code == 0, found.stderr
     assert "BASE → NEW: model quick/mlp → quick/cnn." in found.stdout
+    assert "NEW takes 2 ms a step, BASE 1 ms: speed-up 0.50x." in found.stdout
     assert "appeared" in found.stdout and "conv2d_1" in found.stdout
-    answer = json.loads(call("compare", f"{STUDY}?task=train", "profile-quick-cnn", "--json").stdout)
-    seconds = answer["seconds"]["operations"]
+    answer = json.loads(call("compare", f"{STUDY}?task=train", "wide", "--json").stdout)
+    assert answer["seconds"]["operations"] == pytest.approx(1e-3, rel=0.01)
     for table in answer["tables"]:
-        assert sum(change["delta"] for change in table["changes"]) == pytest.approx(seconds)
+        assert sum(one["delta"] for one in table["changes"]) == pytest.approx(answer["seconds"]["operations"])
     refused = call("compare", f"{STUDY}?task=train", f"{STUDY}?task=infer")
     assert (refused.exit_code, refused.stdout) == (2, "")
     assert "task: train in BASE, infer in NEW; --force compares them all the same" in refused.stderr
     forced = call("compare", f"{STUDY}?task=train", f"{STUDY}?task=infer", "--force")
     assert "Compared by force: task: train in BASE, infer in NEW." in forced.stdout
-    several = call("compare", STUDY, "profile-quick-cnn")
+    several = call("compare", STUDY, "wide")
     assert several.exit_code == 2
     assert "has 2 profiles (traced, task train; traced, task infer)" in several.stderr
 
 
-def test_a_comparison_of_what_proves_nothing_says_so_above_its_table(call: Call, tmp_path: Path) -> None:
-    measure(call, "--engine", "traced")
-    weaken(tmp_path)
-    found = call("compare", STUDY, STUDY)
-    assert found.exit_code == 0
-    assert "Not enough evidence: BASE: the profiler slows a step 3.00x" in found.stdout
-    assert "about the same" in found.stdout
-    assert call("compare", STUDY, STUDY, "--strict").exit_code == 1
+def test_a_record_alone_may_be_shown(call: Call, records: Path) -> None:
+    keep(records, STUDY, "quick/mlp", "traced", "train")
+    keep(records, STUDY, "quick/mlp", "traced", "infer")
+    (path,) = (path for path in (records / STUDY).glob("*.json") if '"task":"infer"' in path.read_text())
+    shown = call("show", path.relative_to(records.parent))
+    assert shown.exit_code == 0
+    assert "quick/mlp, infer" in shown.stdout and "quick/mlp, train" not in shown.stdout
 
 
 @pytest.mark.parametrize(
@@ -214,15 +226,15 @@ def test_a_trace_that_is_gone_is_said_and_leaves_nothing_to_show(call: Call, tmp
     assert call("compare", "made", "made").exit_code == 1
 
 
-def test_a_filter_that_nothing_passes_says_what_there_is(call: Call) -> None:
-    measure(call, "--engine", "traced")
+def test_a_filter_that_nothing_passes_says_what_there_is(call: Call, records: Path) -> None:
+    keep(records, STUDY, "quick/mlp", "traced", "train")
     result = call("show", STUDY, "--filter", "phase=bakward")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "filter 'phase=bakward': no operation is so; did you mean 'backward'?" in result.stderr
 
 
 def test_the_page_and_the_published_form_are_asked_for(
-    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: Call, records: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both are modules of their own; here only what they are given."""
     told: dict[str, Any] = {}
@@ -235,7 +247,8 @@ def test_the_page_and_the_published_form_are_asked_for(
     published.report = lambda profile: f"[{profile.header.engine}] 1.00ms"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "timetrial.report.profile_page", page)
     monkeypatch.setitem(sys.modules, "timetrial.profiling.published", published)
-    result = measure(call, "--engine", "traced", "--published", "--report", "p.html")
+    keep(records, STUDY, "quick/mlp", "traced", "train")
+    result = call("show", STUDY, "--published", "--report", "p.html")
     assert result.exit_code == 0, result.stderr
     assert "[traced] 1.00ms" in result.stdout
     assert told == {"path": Path("p.html"), "title": STUDY, "engines": ["traced"], "limits": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from rich.console import Console
 
 from tests.unit import made_profiles as made
@@ -30,6 +30,7 @@ def printed(found: Difference, top: int | None = None) -> str:
     return console.export_text()
 
 
+@settings(deadline=None, max_examples=20)
 @given(raw=drawn.RAWS, other=drawn.RAWS)
 def test_changes_add_up_to_the_difference_of_the_totals(raw: Raw, other: Raw) -> None:
     base, new = drawn.profile(raw), drawn.profile(other, "jax")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from tests.unit import made_profiles as made
 from tests.unit import random_profiles as drawn
@@ -66,6 +66,7 @@ def split() -> Profile:
     return assemble(replace(raw, parts=parts), made.workload(), made.record())
 
 
+@settings(deadline=None, max_examples=40)
 @given(raw=drawn.RAWS)
 def test_any_profile_becomes_events_that_a_viewer_can_draw(raw: Raw) -> None:
     profile = drawn.profile(raw)

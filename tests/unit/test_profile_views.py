@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit import made_profiles as made
@@ -29,6 +29,7 @@ def union(profile: Profile) -> float:
     return times.union(start, start + length) / profile.header.steps / 1e9
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     raw=drawn.RAWS,
     by=st.sampled_from(sorted(VIEWS)),
@@ -51,6 +52,7 @@ def test_rows_always_add_up_to_the_union(raw: Raw, by: str, sort: str, filters: 
         assert cells[0].cumulative == pytest.approx(1)
 
 
+@settings(deadline=None, max_examples=40)
 @given(raw=drawn.RAWS, other=drawn.RAWS, by=st.sampled_from(["layer", "class", "phase"]))
 def test_each_of_several_profiles_adds_up(raw: Raw, other: Raw, by: str) -> None:
     profiles = {"torch": drawn.profile(raw), "jax": drawn.profile(other, "jax")}
