@@ -1,4 +1,4 @@
-"""Carries a campaign through with live progress, and shows what came out. Shared by `run` and `quick`."""
+"""Carries a campaign through with live progress, and shows what came out. Shared by the commands that measure."""
 
 from __future__ import annotations
 
@@ -33,6 +33,18 @@ def carry_out(
     report: Path | None,
     tensorboard: Path | None = None,
 ) -> None:
+    campaign = measure(study, trials, records, fresh, tensorboard)
+    found = list(campaign.done.values())
+    present(study, found, records, as_json=as_json, report=report)
+    if campaign.left_out:
+        say(_too_short(campaign))
+    leave(found)
+
+
+def measure(
+    study: Study, trials: Sequence[Trial], records: Path, fresh: bool, tensorboard: Path | None = None
+) -> Campaign:
+    """All that is left of a study, with its progress."""
     from timetrial.cli.loading import data_ready
     from timetrial.runner.campaign import Campaign
 
@@ -41,11 +53,7 @@ def carry_out(
     if campaign.done:
         say(f"{len(campaign.done)} runs are already measured and are kept (--fresh measures them again).")
     _watch(campaign, Scribe(tensorboard, study.study))
-    found = list(campaign.done.values())
-    present(study, found, records, as_json=as_json, report=report)
-    if campaign.left_out:
-        say(_too_short(campaign))
-    _leave(found)
+    return campaign
 
 
 def _too_short(campaign: Campaign) -> str:
@@ -99,7 +107,7 @@ def present(study: Study, found: Sequence[Record], records: Path, *, as_json: bo
         say(f"Report: {report}")
 
 
-def _leave(found: Sequence[Record]) -> None:
+def leave(found: Sequence[Record]) -> None:
     """Exit code 1 when something failed; an engine that is not installed is no failure of the study."""
     kinds = Counter(record.outcome.kind for record in found)
     failures = sum(count for kind, count in kinds.items() if kind not in ("ok", "missing", "unsupported", "skipped"))
@@ -196,4 +204,6 @@ def _line(record: Record) -> str:
     if record.outcome.ok and record.laps:
         flag = f" ({record.flags[0].partition(':')[0]})" if record.flags else ""
         return f"{name}: {duration(process_value(record.laps.seconds))} a step{flag}"
+    if record.outcome.ok and record.profile:
+        return f"{name}: {record.profile.steps * len(record.profile.profiled)} steps traced"
     return f"{name}: {record.outcome.kind}, {record.outcome.reason}"
