@@ -134,12 +134,14 @@ def roofline(work: Work) -> Drawn | None:
 def _roofs(roofs: Sequence[Roof], ends: tuple[float, float], x: alt.X, y: alt.Y) -> list[alt.Chart]:
     dashes = alt.Scale(domain=["arithmetic", "bandwidth"], range=[[1, 0], [6, 3]])
     lines = _chart([part for i, roof in enumerate(roofs) for part in _line(roof, ends, i)])
-    said = _chart([text for roof in roofs for text in _said(roof, ends)])
+    flat = _chart([_said(roof.ridge, roof, roof.product.engine) for roof in roofs])
+    slope = _chart([_said(ends[0], roof, "") for roof in roofs])
     return [
         lines.mark_line(strokeWidth=2, color="currentColor").encode(
             x=x, y=y, detail=["roof:N", "part:N"], strokeDash=alt.StrokeDash("part:N", legend=None, scale=dashes)
         ),
-        said.mark_text(align="left", baseline="bottom", dy=-4, fontSize=11).encode(x=x, y=y, text="text:N"),
+        flat.mark_text(align="left", baseline="bottom", dy=-4, fontSize=11).encode(x=x, y=y, text="text:N"),
+        slope.mark_text(align="left", baseline="top", dx=6, dy=6, fontSize=11).encode(x=x, y=y, text="text:N"),
     ]
 
 
@@ -184,13 +186,11 @@ def _line(roof: Roof, ends: tuple[float, float], number: int) -> list[Spec]:
     return [{"roof": str(number), "part": part, "intensity": at, "rate": roof.at(at) / 1e9} for part, at in corners]
 
 
-def _said(roof: Roof, ends: tuple[float, float]) -> list[Spec]:
-    product, sweep = roof.product, roof.sweep
-    return [
-        {"intensity": roof.ridge, "rate": product.rate / 1e9,
-         "text": f"{words.figures(product.rate / 1e9)} GFLOP/s ({product.engine})"},
-        {"intensity": ends[0], "rate": roof.at(ends[0]) / 1e9, "text": f"{words.figures(sweep.rate / 1e9)} GB/s"},
-    ]  # fmt: skip
+def _said(at: float, roof: Roof, engine: str) -> Spec:
+    """The rate at the corner with the engine that reached it; the bandwidth elsewhere."""
+    product, sweep = words.figures(roof.product.rate / 1e9), words.figures(roof.sweep.rate / 1e9)
+    text = f"{product} GFLOP/s ({engine})" if engine else f"{sweep} GB/s"
+    return {"intensity": at, "rate": roof.at(at) / 1e9, "text": text}
 
 
 def _chart(values: Sequence[Spec]) -> alt.Chart:

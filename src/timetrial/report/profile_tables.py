@@ -64,7 +64,8 @@ def _kind(found: Finding | None) -> Cell:
     said = evidence(found)
     places = [f"{name}, {percent(share)}" for name, share in found.evidence.places]
     more = ("evidence", *([said] if said else []), *places) if said or places else ()
-    return replace(_share(found.share), small=(words.duration(found.evidence.seconds),), more=more)
+    small = (words.duration(found.evidence.seconds),) if found.share else ()
+    return replace(_share(found.share), small=small, more=more)
 
 
 def by_layer(work: Work) -> Table:
@@ -77,6 +78,7 @@ def by_layer(work: Work) -> Table:
             *(_time(seen, seen.took.get((layer, phase))) for seen in work.profiles),
         )
         for layer, phase in work.rows
+        if any(seen.took.get((layer, phase)) for seen in work.profiles)
     ]
     gaps = (_text("(gaps)"), _text("no operation runs"), *(_time(seen, _gap(seen)) for seen in work.profiles))
     return Table((*rows, gaps), (), (), columns)

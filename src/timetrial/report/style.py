@@ -34,7 +34,7 @@ KIND_COLOURS = {
     "compute": BLUE, "memory": SKY, "work": BLUE, "input": YELLOW, "dispatch": VERMILION, "communication": PURPLE,
     "optimiser": GREEN, "layout": ORANGE, "other": GREY,
 }  # fmt: skip
-INK_OF_PICTURES = "#1b1f24"
+INK_OF_PICTURES, PAPER_OF_PICTURES = "#1b1f24", "white"
 
 
 @dataclass(frozen=True)

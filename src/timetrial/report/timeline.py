@@ -15,6 +15,7 @@ from timetrial.report.style import INK_OF_PICTURES, PHASE_COLOURS
 
 LANE, HEAD, TOP, AXIS = 19, 20, 26, 22  # heights
 LEAST = 0.0008  # of the width: less would not be seen
+EDGED = 0.003  # from this width on it has an outline, so that it is told from its neighbours
 NAMED = 0.03  # from this width on a bar has its name in it
 MOST_THREADS = 8
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -27,8 +28,8 @@ class Drawn:
     caption: str
 
 
-def draw(found: Timeline, description: str, width: str = "100%", ink: str = "currentColor") -> Drawn:
-    """`width` in pixels where there is no page around it."""
+def draw(found: Timeline, description: str, width: str = "100%", ink: str = "currentColor", paper: str = "") -> Drawn:
+    """Where there is no page around it: `width` in pixels, and colours of `ink` and `paper`."""
     threads = list(dict.fromkeys(lane.thread for lane in found.lanes))
     shown = threads[:MOST_THREADS]
     bars, heads, y = [], [], TOP
@@ -38,10 +39,21 @@ def draw(found: Timeline, description: str, width: str = "100%", ink: str = "cur
         for lane in (lane for lane in found.lanes if lane.thread == thread):
             bars += [_drawn(bar, y) for bar in lane.bars]
             y += LANE
-    svg = environment().get_template("timeline.svg.j2").render(
-        width=width, height=y + AXIS, bottom=y, ink=ink, dark=INK_OF_PICTURES, description=_clean(description),
-        bars=bars, heads=heads, ticks=list(_ticks(found.seconds)), legend=list(_legend(found)), top=TOP,
-    )  # fmt: skip
+    template = environment().get_template("timeline.svg.j2")
+    svg = template.render(
+        width=width,
+        height=y + AXIS,
+        top=TOP,
+        bottom=y,
+        ink=ink,
+        paper=paper,
+        dark=INK_OF_PICTURES,
+        description=_clean(description),
+        bars=bars,
+        heads=heads,
+        ticks=list(_ticks(found.seconds)),
+        legend=list(_legend(found)),
+    )
     return Drawn(Markup(svg), _caption(found, len(threads) - len(shown)))
 
 
@@ -53,6 +65,7 @@ def _drawn(bar: Bar, y: int) -> dict[str, object]:
         "width": f"{100 * length:.3f}%",
         "fill": PHASE_COLOURS.get(bar.phase, PHASE_COLOURS["unknown"]),
         "faint": bar.count > 1,
+        "edged": length >= EDGED,
         "name": _clean(_name(bar)) if length >= NAMED else "",
         "said": _clean(said(bar)),
     }
