@@ -16,6 +16,7 @@ from timetrial.profiling.schema import Frame, Raw, TraceError
 from timetrial.profiling.workload import Workload, read_workload
 from timetrial.records.profiled import Profiled
 from timetrial.records.record import Record
+from timetrial.spec.placement import Placement
 
 # Below these a profile proves nothing: no verdict is drawn from it.
 LEAST_COVERAGE, LEAST_ATTRIBUTED, MOST_OVERHEAD = 0.90, 0.90, 1.10
@@ -47,6 +48,8 @@ class Header:
     versions: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    session: str = ""  # in which it was made: only this one's limits of the machine are its own
+    threads: int | None = None  # that it was held to; None where it took what it liked
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -170,6 +173,8 @@ def _header(raw: Raw, ops: Frame, lost: float, workload: Workload, record: Recor
         versions=record.versions,
         facts={**run.facts, **raw.facts},
         remarks=raw.remarks,
+        session=record.session,
+        threads=_threads(record),
     )
 
 
@@ -178,6 +183,11 @@ def _recovered(ops: Frame, run: Profiled) -> float:
     rounds = ops["wall_ns"].groupby(ops["step"] // run.steps).sum() / run.steps / 1e9
     found = [total / run.plain[int(number)] for number, total in rounds.items() if 0 <= number < len(run.plain)]
     return float(np.median(found)) if found else 0.0
+
+
+def _threads(record: Record) -> int | None:
+    shipped = record.cell.get("threads") == "as-shipped"
+    return None if shipped else Placement.parse(record.cell["placement"]).threads
 
 
 def _within(raw: Raw) -> float:

@@ -1,22 +1,11 @@
-"""A study's report as one HTML file that needs no network: the question, the answer, the figures, the method.
-
-All text goes through the template's escaping, all data into scripts as JSON without any character that ends one, and
-the page's policy lets no script run but those written here.
-"""
+"""A study's report as one HTML file: the question, the answer, the figures, the method."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
-from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
-from markupsafe import Markup
 
 from timetrial import __version__
 from timetrial.records.record import Record
@@ -26,26 +15,17 @@ from timetrial.report import scaling as climbing
 from timetrial.report import tradeoff as trading
 from timetrial.report.ceiling import ceilings, sentences
 from timetrial.report.crossings import crossings
+from timetrial.report.frame import Figure, rendered
 from timetrial.report.overview import overview
 from timetrial.report.phases import PhaseTable, courses
-from timetrial.report.style import Look, chart_config, looks
+from timetrial.report.style import Look, looks
 from timetrial.report.summary import GROUP_KEYS, Group
 from timetrial.report.tables import Table, table
 from timetrial.report.versions import answer as by_version
 from timetrial.report.versions import histories
 
 _TITLED = ("model", "task", "batch", "placement", "dataset", "preprocessing")  # what a group's title says already
-_FONT = "system-ui, sans-serif"
 MOST_DRAWN = 60  # groups whose charts a page can hold and a browser draw; the tables hold all
-
-
-@dataclass(frozen=True)
-class Figure:
-    id: str
-    title: str
-    spec: Mapping[str, Any]
-    caption: str
-    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +59,9 @@ def write_page(
 def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Record], folder: Path) -> str:
     store = Store(folder)
     sections, climbs = _sections(groups, records), _climbs(groups)
-    text = _environment().get_template("page.html.j2").render(
+    return rendered(
+        "page.html.j2",
+        drawn=any(section.figures for section in sections),
         study=study,
         title=title or study,
         sections=sections,
@@ -97,13 +79,8 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         shortcomings=[*notes.shortcomings(groups, records, store.unreadable(study)), *_undrawn(groups)],
         folder=str(folder / study),
         command=_command(study, folder, any(section.table.rows for section in sections)),
-        config=chart_config("currentColor", _FONT),
-        style=_own("page.css"),
-        program=_own("page.js"),
-        library=_library() if any(section.figures for section in sections) else "",
         nothing=words.NOTHING,
-    )  # fmt: skip
-    return text
+    )
 
 
 def _undrawn(groups: Sequence[Group]) -> list[str]:
@@ -121,37 +98,6 @@ def _limits(store: Store, study: str) -> list[tuple[str, str]]:
 def _without_energy(store: Store, study: str) -> list[tuple[str, str]]:
     found = energy.why_not(store, study)
     return [("Energy", found)] if found else []
-
-
-def _environment() -> Environment:
-    found = Environment(
-        loader=PackageLoader("timetrial.report", "templates"),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    found.filters["hash"] = _hash
-    return found
-
-
-def _hash(script: str) -> str:
-    """As a content security policy names a script: `sha256-…`."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _own(name: str) -> Markup:
-    """The package's own style or script: trusted, so not escaped."""
-    return Markup(files("timetrial.report").joinpath("templates", name).read_text(encoding="utf-8"))
-
-
-def _library() -> Markup:
-    """Vega-Embed with all it needs, once for all charts; in a function, so that its names stay its own."""
-    import vl_convert
-
-    # Its stub asks for a snippet that its code does not need.
-    bundle = vl_convert.javascript_bundle(vl_version=charts.vega_lite())  # type: ignore[call-arg]
-    return Markup("(function(){" + bundle + "})();")
 
 
 def _sections(groups: Sequence[Group], records: Sequence[Record]) -> list[Section]:

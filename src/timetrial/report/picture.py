@@ -13,18 +13,16 @@ import altair as alt
 from timetrial.records.store import StoreError
 from timetrial.report import charts
 from timetrial.report.overview import overview
-from timetrial.report.style import INK_OF_PICTURES, chart_config, looks
+from timetrial.report.style import INK_OF_PICTURES, PAPER_OF_PICTURES, chart_config, looks
 from timetrial.report.summary import Group
 
 _WIDTH = 560
+SCALE = 2  # pixels of a .png for each of its chart
 
 
 def write_picture(path: Path, groups: Sequence[Group]) -> None:
     """All cells at a glance, and the step chart of each group, one below the other, as .png or .svg."""
-    import vl_convert
-
-    kind = path.suffix.lower()
-    if kind not in (".png", ".svg"):
+    if path.suffix.lower() not in (".png", ".svg"):
         raise ValueError(f"{path}: a picture is a .png or a .svg; give it one of these endings")
     measured = [group for group in groups if any(row.step for row in group.rows)]
     if not measured:
@@ -37,13 +35,19 @@ def write_picture(path: Path, groups: Sequence[Group]) -> None:
     if glance is not None:
         drawn.insert(0, glance.properties(width=_WIDTH, title="time of a step, as a multiple of the fastest"))
     spec = alt.vconcat(*drawn).resolve_scale(x="independent", y="independent", color="independent").to_dict()
-    spec = _inked(spec, INK_OF_PICTURES) | {
-        "config": chart_config(INK_OF_PICTURES, "sans-serif") | {"background": "white"}
-    }
-    if kind == ".png":
-        _write_bytes(path, vl_convert.vegalite_to_png(spec, vl_version=charts.vega_lite(), scale=2))
+    save(path, spec)
+
+
+def save(path: Path, spec: dict[str, Any]) -> None:
+    """A chart of a page, without the page."""
+    import vl_convert
+
+    whole = {"config": chart_config(INK_OF_PICTURES, "sans-serif") | {"background": PAPER_OF_PICTURES}}
+    spec = _inked(spec, INK_OF_PICTURES) | whole
+    if path.suffix.lower() == ".png":
+        write_bytes(path, vl_convert.vegalite_to_png(spec, vl_version=charts.vega_lite(), scale=SCALE))
     else:
-        _write_bytes(path, vl_convert.vegalite_to_svg(spec, vl_version=charts.vega_lite()).encode())
+        write_bytes(path, vl_convert.vegalite_to_svg(spec, vl_version=charts.vega_lite()).encode())
 
 
 def _inked(part: Any, ink: str) -> Any:
@@ -55,7 +59,7 @@ def _inked(part: Any, ink: str) -> Any:
     return ink if part == "currentColor" else part
 
 
-def _write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -25,7 +25,16 @@ _OF_OTHERS = (YELLOW, GREY, GREEN, SKY, PURPLE, ORANGE, BLUE, VERMILION)
 _DASHES = ((1, 0), (7, 3), (2, 3), (7, 3, 2, 3), (12, 3))
 # One hue from dark to light: phases have an order, engines have not.
 PHASES = ("#2f6690", "#6a9fc4", "#a9cbe0", "#dcebf4")
-INK_OF_PICTURES = "#1b1f24"
+# Of the phases of a step, and of what holds one up. Dark text can be read on all of them.
+PHASE_COLOURS = {
+    "forward": SKY, "loss": PURPLE, "backward": ORANGE, "optimiser": GREEN, "input": YELLOW, "transfer": VERMILION,
+    "compile": "#c9a36b", "wait": "#d5d5d5", "runtime": "#bdbdbd", "unknown": GREY,
+}  # fmt: skip
+KIND_COLOURS = {
+    "compute": BLUE, "memory": SKY, "work": BLUE, "input": YELLOW, "dispatch": VERMILION, "communication": PURPLE,
+    "optimiser": GREEN, "layout": ORANGE, "other": GREY,
+}  # fmt: skip
+INK_OF_PICTURES, PAPER_OF_PICTURES = "#1b1f24", "white"
 
 
 @dataclass(frozen=True)

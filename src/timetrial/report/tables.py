@@ -63,7 +63,7 @@ def _energy(row: Row, notes: list[str]) -> tuple[Cell, Cell]:
     """Adds to the notes what is to be said of them, once."""
     if row.energy is None:
         return Cell(words.NOTHING, mark="right"), Cell(words.NOTHING, mark="right")
-    joules = _number(words.joules(row.energy.joules), row.energy.joules.value)
+    joules = number(words.joules(row.energy.joules), row.energy.joules.value)
     taken = replace(joules, small=energy.small_print(row.energy), note=_noted(energy.footnote(row.energy), notes))
     return taken, _product(row.edp, notes)
 
@@ -76,7 +76,7 @@ def _product(found: energy.Product | None, notes: list[str]) -> Cell:
     small = [f"{ratio.low:.2f}x to {ratio.high:.2f}x"] if wide else []
     small += [f"{found.with_idle.value:.2f}x with idle devices"] if found.with_idle else []
     note = _noted(energy.product_note(found), notes)
-    return replace(_number(f"{ratio.value:.2f}x", ratio.value), small=tuple(small), note=note)
+    return replace(number(f"{ratio.value:.2f}x", ratio.value), small=tuple(small), note=note)
 
 
 def _noted(text: str, notes: list[str]) -> int:
@@ -89,12 +89,12 @@ def _cells(row: Row, methods: Sequence[str]) -> tuple[Cell, ...]:
     assert row.step is not None
     return (
         Cell(row.engine, row.engine, (row.version,) if row.version else ()),
-        replace(_number(words.timing(row.step), row.step.value), small=_laps(row)),
-        _number(str(row.step.processes), row.step.processes),
-        _number(words.rate(row.samples_per_second), row.samples_per_second),
-        _number(words.duration(row.first_step), row.first_step),
-        _number(words.duration(row.start), row.start),
-        _number(words.NOTHING if row.limit is None else f"{words.figures(row.limit)} %", row.limit),
+        replace(number(words.timing(row.step), row.step.value), small=_laps(row)),
+        number(str(row.step.processes), row.step.processes),
+        number(words.rate(row.samples_per_second), row.samples_per_second),
+        number(words.duration(row.first_step), row.first_step),
+        number(words.duration(row.start), row.start),
+        number(words.NOTHING if row.limit is None else f"{words.figures(row.limit)} %", row.limit),
         _memory(row, methods),
         _score(row),
         _equivalence(row.equivalence),
@@ -109,14 +109,14 @@ def _laps(row: Row) -> tuple[str, ...]:
     return (*parts, f"laps: {found}") if found else parts
 
 
-def _number(text: str, value: float | None) -> Cell:
+def number(text: str, value: float | None) -> Cell:
     return Cell(text, "" if value is None else repr(float(value)), mark="right")
 
 
 def _memory(row: Row, methods: Sequence[str]) -> Cell:
     if row.memory is None:
         return Cell(words.NOTHING, mark="right")
-    cell = _number(words.memory(row.memory), row.memory)
+    cell = number(words.memory(row.memory), row.memory)
     return replace(cell, note=methods.index(row.memory_method) + 1)
 
 
@@ -124,8 +124,8 @@ def _score(row: Row) -> Cell:
     if row.accuracy is None and row.error is not None:
         rms = words.in_unit(row.error, row.unit)
         small = (*([f"{rms} rms"] if rms else []), *words.baselines(row, rms=True))
-        return replace(_number(words.error(row), row.error), small=small)
-    return _number(words.percent(row.accuracy), row.accuracy)
+        return replace(number(words.error(row), row.error), small=small)
+    return number(words.percent(row.accuracy), row.accuracy)
 
 
 def _equivalence(found: Equivalence | None) -> Cell:

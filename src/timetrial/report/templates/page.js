@@ -30,6 +30,26 @@
     });
   });
 
+  /* Long tables: a box above each leaves the rows that hold all words written into it. */
+  function narrow(table, words) {
+    var rows = Array.from(table.tBodies[0].rows), wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
+    rows.forEach(function (row) {
+      var text = row.textContent.toLowerCase();
+      row.hidden = !wanted.every(function (word) { return text.includes(word); });
+    });
+    return wanted.length ? rows.filter(function (row) { return !row.hidden; }).length + " of " + rows.length + " rows" : "";
+  }
+
+  document.querySelectorAll("table[data-filter]").forEach(function (table) {
+    var box = document.createElement("label"), input = document.createElement("input"), said = document.createElement("span");
+    box.className = "filter";
+    input.type = "search";
+    said.setAttribute("role", "status");
+    input.addEventListener("input", function () { said.textContent = narrow(table, input.value); });
+    box.append("only rows with", input, "(" + table.dataset.filter + ")", said);
+    table.parentNode.before(box);
+  });
+
   /* Charts: one after the other, so that the page can be read meanwhile. */
   function draw(source, config) {
     var place = document.getElementById(source.dataset.chart);
