@@ -28,6 +28,7 @@ from timetrial.profiling.workload import Workload
 
 Ints = NDArray[np.int64]
 _ROUND = re.compile(r"round(\d+)\.json\.gz")
+_STEP = re.compile(r"step::(\d{1,9})")
 _UNKNOWN, _BACKWARD = PHASES.index("unknown"), PHASES.index("backward")
 _EXACT, _SEQUENCE, _NONE = (ATTRIBUTIONS.index(word) for word in ("exact", "sequence", "none"))
 
@@ -106,8 +107,8 @@ def _steps(read_in: Columns, names: Codes, path: Path) -> tuple[dict[str, Ints],
 
 
 def _step_number(name: str) -> int:
-    head, _, number = name.partition("step::")
-    return int(number) if not head and number.isdecimal() else -1
+    found = _STEP.fullmatch(name)
+    return int(found[1]) if found else -1
 
 
 def _within(steps: dict[str, Ints], times: Ints) -> Ints:

@@ -50,16 +50,10 @@ def columns(path: Path, names: Codes, threads: Codes) -> Columns:
     starts, lengths, numbers = array("d"), array("d"), array("q")
     memory = _Memory()
     for event in chrome.events(path):
-        phase = event.get("ph")
-        if phase == "X":
-            kind = _KINDS.get(event.get("cat", ""))
+        try:
+            kind = _kind(event)
             if kind is None:
                 continue
-        elif phase == "i" and event.get("name") == "[memory]":
-            kind = MEMORY
-        else:
-            continue
-        try:
             arguments = event.get("args") or {}
             start = event["ts"]
             if kind == MEMORY:
@@ -80,6 +74,13 @@ def columns(path: Path, names: Codes, threads: Codes) -> Columns:
     start_ns, length_ns = _nanoseconds(path, np.array(starts), np.array(lengths), list(names), codes)
     name, thread, number = (np.array(column, np.int64) for column in (codes, places, numbers))
     return Columns(np.array(kinds, np.int8), name, thread, start_ns, length_ns, number, memory.peaks)
+
+
+def _kind(event: dict[str, Any]) -> int | None:
+    """None for what is of no use here: names of threads, arrows from forward to backward, frames of Python."""
+    if event.get("ph") == "X":
+        return _KINDS.get(event.get("cat", ""))
+    return MEMORY if event.get("ph") == "i" and event.get("name") == "[memory]" else None
 
 
 def _strange(path: Path, event: dict[str, Any], what: str) -> TraceError:
