@@ -223,7 +223,7 @@ def refused(base: Side, new: Side) -> list[str]:
 
 
 def _answer(study: Path, gathered: Sequence[Group], choice: Choice) -> dict[str, Any]:
-    from timetrial.report.profile_words import answer
+    from timetrial.report.profile_sentences import answer
     from timetrial.report.profiles import chosen as views_of
 
     def profile(one: Profile) -> dict[str, Any]:
@@ -263,7 +263,7 @@ def _view(found: View) -> dict[str, Any]:
 
 
 def compared_as_json(tables: Sequence[Difference], problems: Sequence[str]) -> dict[str, Any]:
-    from timetrial.report import profile_words as said
+    from timetrial.report import profile_sentences as said
 
     first = tables[0]
     return {

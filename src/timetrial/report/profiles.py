@@ -14,7 +14,7 @@ from timetrial.profiling.compare import Change, Difference, State, shortened
 from timetrial.profiling.gathered import Group
 from timetrial.profiling.views import COLUMNS, OWN, Choice, Row, View, view
 from timetrial.records.record import Outcome
-from timetrial.report import profile_words as said
+from timetrial.report import profile_sentences as said
 from timetrial.report import words
 
 _COLOURS: dict[State, str] = {"faster": "green", "slower": "red", "appeared": "yellow", "vanished": "yellow"}
