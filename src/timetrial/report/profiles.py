@@ -134,5 +134,6 @@ def _figures(one: Change, total: Change) -> list[str]:
 def _table(heads: Sequence[str], left: Sequence[int]) -> Table:
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     for number, head in enumerate(heads):
-        table.add_column(escape(head), justify="left" if number in left else "right")
+        text = number in left
+        table.add_column(escape(head), justify="left" if text else "right", no_wrap=not text, overflow="fold")
     return table
