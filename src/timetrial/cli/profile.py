@@ -45,6 +45,7 @@ def profile(
     placement: Annotated[str, typer.Option("--placement", "-p", help="cpu, cpu:THREADS or cuda:INDEX.")] = "cpu",
     precision: Annotated[str | None, typer.Option("--precision", help="float32, float64 or bfloat16.")] = None,
     loop: Annotated[str, typer.Option("--loop", help="step or fit.")] = "step",
+    feed: Annotated[str, typer.Option("--feed", help="How batches come: resident, batch or loader.")] = "resident",
     compile_: Annotated[str, typer.Option("--compile", help="How the engine compiles.")] = "default",
     limits: Annotated[bool, typer.Option("--limits", help="Also measure what this machine can do at most.")] = False,
     fresh: Fresh = False,
@@ -84,7 +85,7 @@ def profile(
         choice = wanted.choice
         content = _study(model, engines, tasks, data, samples, placement, limits)
         content["recipe"] = {k: v for k, v in {"batch": batch, "precision": precision}.items() if v is not None}
-        content["settings"] = {"loop": loop, "compile": compile_}
+        content["settings"] = {"loop": loop, "feed": feed, "compile": compile_}
         study = parse_study(content, "command line")
         done = measure(study, trials_of(study), records, fresh).done
         place = records.absolute() / study.study
