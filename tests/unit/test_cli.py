@@ -482,6 +482,8 @@ TYPERS_OWN = DRAWING | {"pydantic"}  # newer ones read arguments with it where i
         (["--help"], DRAWING),
         (["run", "--help"], TYPERS_OWN),
         (["engines", "--help"], TYPERS_OWN),
+        (["profile", "--help"], TYPERS_OWN),
+        (["profile", "show", "--help"], TYPERS_OWN),
     ],
 )
 def test_help_loads_nothing_heavy(words: list[str], allowed: set[str]) -> None:

@@ -181,6 +181,9 @@ def test_a_record_alone_may_be_shown(call: Call, records: Path) -> None:
         (["--engine", "nobody"], 2, "there is no engine 'nobody'"),
         (["--task", "sleep"], 2, "'tasks.0': input should be 'train' or 'infer'"),
         (["--samples", "some"], 2, "a share of the training samples such as 33%"),
+        (["--feed", "spoon"], 2, "'settings.feed': input should be 'resident', 'batch'"),
+        (["--loop", "for"], 2, "'settings.loop': input should be 'step' or 'fit'"),
+        (["--batch", "16", "--precision", "float8"], 2, "'precision'"),
         (["--placement", "tpu"], 2, "'tpu' is not a placement"),
     ],
 )
@@ -244,13 +247,14 @@ def test_the_page_and_the_published_form_are_asked_for(
         told.update(path=path, title=title, engines=[one.header.engine for one in profiles], limits=limits)
 
     page.write_page = write_page  # type: ignore[attr-defined]
-    published.report = lambda profile: f"[{profile.header.engine}] 1.00ms"  # type: ignore[attr-defined]
+    long = "x" * 300
+    published.report = lambda profile: f"[{profile.header.engine}] {long}"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "timetrial.report.profile_page", page)
     monkeypatch.setitem(sys.modules, "timetrial.profiling.published", published)
     keep(records, STUDY, "quick/mlp", "traced", "train")
     result = call("show", STUDY, "--published", "--report", "p.html")
     assert result.exit_code == 0, result.stderr
-    assert "[traced] 1.00ms" in result.stdout
+    assert f"\n[traced] {long}\n" in result.stdout
     assert told == {"path": Path("p.html"), "title": STUDY, "engines": ["traced"], "limits": None}
 
 

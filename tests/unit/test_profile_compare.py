@@ -13,7 +13,7 @@ from tests.unit import random_profiles as drawn
 from timetrial.profiling.compare import PARTS, TYPES, Difference, compare, same_engine, shortened
 from timetrial.profiling.profile import Profile, assemble
 from timetrial.profiling.schema import Raw
-from timetrial.report import profile_words as said
+from timetrial.report import profile_sentences as said
 from timetrial.report.profiles import difference_table
 
 

@@ -118,7 +118,7 @@ def test_an_operation_of_several_layers_is_one_span() -> None:
     assert len(found) == len(made.OPS) * made.STEPS
     fused = next(e for e in found if ", " in e["args"].get("layer", ""))
     assert fused["args"]["layer"] == "conv2, dense"
-    assert fused["args"]["share of the wall, µs"] == 300
+    assert fused["args"]["wall_us"] == 300
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +24,9 @@ from timetrial.cli.profile_shown import (
 )
 from timetrial.cli.run import Fresh
 from timetrial.cli.shared import DEFAULT_RECORDS, FAILED, AsJson, BadRequest, Records, console, explained, print_json
+
+if TYPE_CHECKING:
+    from timetrial.profiling.gathered import Found
 
 app = typer.Typer(invoke_without_command=True, no_args_is_help=True)
 Side = "STUDY?engine=torch&task=train: the name or folder of a study, and after ? which of its cells"
@@ -45,6 +49,7 @@ def profile(
     placement: Annotated[str, typer.Option("--placement", "-p", help="cpu, cpu:THREADS or cuda:INDEX.")] = "cpu",
     precision: Annotated[str | None, typer.Option("--precision", help="float32, float64 or bfloat16.")] = None,
     loop: Annotated[str, typer.Option("--loop", help="step or fit.")] = "step",
+    feed: Annotated[str, typer.Option("--feed", help="How batches come: resident, batch or loader.")] = "resident",
     compile_: Annotated[str, typer.Option("--compile", help="How the engine compiles.")] = "default",
     limits: Annotated[bool, typer.Option("--limits", help="Also measure what this machine can do at most.")] = False,
     fresh: Fresh = False,
@@ -74,21 +79,26 @@ def profile(
             return
         if model is None:
             raise BadRequest("name a model with --model (`timetrial models list`), or look at a study with `show`")
-        from timetrial.cli.loading import trials_of
         from timetrial.cli.profile_shown import show
-        from timetrial.cli.running import measure
-        from timetrial.profiling.gathered import gather
-        from timetrial.spec.study import parse_study
 
         wanted = Wanted(by, sort, columns, filters, top, published, report, trace, csv, parquet, strict, as_json)
         choice = wanted.choice
         content = _study(model, engines, tasks, data, samples, placement, limits)
         content["recipe"] = {k: v for k, v in {"batch": batch, "precision": precision}.items() if v is not None}
-        content["settings"] = {"loop": loop, "compile": compile_}
-        study = parse_study(content, "command line")
-        done = measure(study, trials_of(study), records, fresh).done
-        place = records.absolute() / study.study
-        show(wanted, choice, place, gather(place, done.values()))
+        content["settings"] = {"loop": loop, "feed": feed, "compile": compile_}
+        show(wanted, choice, *_measured(content, records, fresh))
+
+
+def _measured(content: dict[str, Any], records: Path, fresh: bool) -> tuple[Path, list[Found]]:
+    from timetrial.cli.loading import trials_of
+    from timetrial.cli.running import measure
+    from timetrial.profiling.gathered import gather
+    from timetrial.spec.study import parse_study
+
+    study = parse_study(content, "command line")
+    done = measure(study, trials_of(study), records, fresh).done
+    place = records.absolute() / study.study
+    return place, gather(place, done.values())
 
 
 def _nothing_before(context: typer.Context) -> None:

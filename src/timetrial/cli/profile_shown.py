@@ -116,7 +116,9 @@ def _tables(gathered: Sequence[Group], choice: Choice, study: Path) -> None:
 
 
 def _published(gathered: Sequence[Group]) -> None:
+    """To the character: nothing is wrapped, and nothing taken for markup."""
     from timetrial.profiling.published import report  # type: ignore[import-untyped, unused-ignore]
+    from timetrial.report.profile_sentences import not_enough
     from timetrial.report.profiles import failure
 
     out = console()
@@ -124,7 +126,9 @@ def _published(gathered: Sequence[Group]) -> None:
         out.print(group.title, style="bold", markup=False)
         for label, profile in group.profiles.items():
             out.print(f"{label}:", markup=False)
-            out.print(report(profile), markup=False)
+            if profile.header.problems:
+                out.print(not_enough(profile.header), style="bold yellow", markup=False)
+            out.file.write(report(profile).rstrip("\n") + "\n")
         for label, outcome in group.failures.items():
             out.print(failure(label, outcome))
 
@@ -223,7 +227,7 @@ def refused(base: Side, new: Side) -> list[str]:
 
 
 def _answer(study: Path, gathered: Sequence[Group], choice: Choice) -> dict[str, Any]:
-    from timetrial.report.profile_words import answer
+    from timetrial.report.profile_sentences import answer
     from timetrial.report.profiles import chosen as views_of
 
     def profile(one: Profile) -> dict[str, Any]:
@@ -263,7 +267,7 @@ def _view(found: View) -> dict[str, Any]:
 
 
 def compared_as_json(tables: Sequence[Difference], problems: Sequence[str]) -> dict[str, Any]:
-    from timetrial.report import profile_words as said
+    from timetrial.report import profile_sentences as said
 
     first = tables[0]
     return {

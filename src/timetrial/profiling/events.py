@@ -50,16 +50,26 @@ def events(profile: Profile, label: str, process: int) -> Iterator[Event]:
 def occurrences(ops: Frame) -> Frame:
     """One row an occurrence: an operation that was split over layers is one span again, with all its layers."""
     plain = ops.astype({name: object for name in ops if isinstance(ops[name].dtype, pd.CategoricalDtype)})
-    plain = plain.assign(layers=[[layer] if isinstance(layer, str) else [] for layer in plain["layer"]])
-    cut = plain["share"] < 1
-    keys = ["thread", "start_ns", "duration_ns", "name", "step"]
-    joined = plain[cut].groupby(keys, sort=False, dropna=False)
-    sums = dict.fromkeys(("layers", "self_ns", "wall_ns", "flops", "bytes"), "sum")
-    first = dict.fromkeys(("type", "phase", "class", "attribution", "alloc_bytes"), "first")
-    again = [joined.agg({**sums, **first}).reset_index()] if cut.any() else []
-    found = pd.concat([plain[~cut], *again], ignore_index=True) if again else plain
+    known = {name: plain[name].where(plain[name] > 0) for name in ("flops", "bytes")}
+    plain = plain.assign(**known, alloc_bytes=plain["alloc_bytes"].astype("float64"))[_COLUMNS]
+    cut = ops["share"] < 1
+    if cut.any():
+        joined = plain[cut].groupby(_OCCURRENCE, sort=False, dropna=False).agg(_JOINED).reset_index()
+        plain = pd.concat([plain[~cut], joined], ignore_index=True)
     order = ["start_ns", "duration_ns"]
-    return found.sort_values(order, ascending=[True, False], kind="stable").reset_index(drop=True)
+    return plain.sort_values(order, ascending=[True, False], kind="stable").reset_index(drop=True)
+
+
+def _several(layers: pd.Series) -> str | None:
+    return ", ".join(dict.fromkeys(layer for layer in layers if isinstance(layer, str))) or None
+
+
+_OCCURRENCE = ["thread", "start_ns", "duration_ns", "name", "step"]
+_SUMMED = dict.fromkeys(("self_ns", "wall_ns"), "sum")
+_KNOWN: dict[str, Any] = dict.fromkeys(("flops", "bytes"), lambda values: values.sum(min_count=1))
+_SAME = dict.fromkeys(("type", "phase", "class", "attribution", "alloc_bytes"), "first")
+_JOINED: dict[str, Any] = {"layer": _several, **_SUMMED, **_KNOWN, **_SAME}
+_COLUMNS = [*_OCCURRENCE, *_JOINED]
 
 
 def tracks(spans: Frame) -> list[Track]:
@@ -93,21 +103,13 @@ def _lanes(rows: Sequence[int], starts: Sequence[int], ends: Sequence[int]) -> l
     return lanes
 
 
+_TOLD = ("type", "layer", "phase", "class", "attribution", "flops", "bytes", "alloc_bytes")
+
+
 def _operation(process: int, track: int, row: dict[str, Any]) -> Event:
-    """What is not known is left out."""
-    told = {
-        "type": row["type"],
-        "layer": ", ".join(row["layers"]) or None,
-        "phase": row["phase"],
-        "class": row["class"],
-        "attributed": row["attribution"],
-        "self, µs": _micro(row["self_ns"]),
-        "share of the wall, µs": _micro(row["wall_ns"]),
-        "operations": row["flops"] or None,
-        "bytes": row["bytes"] or None,
-        "asked for, bytes": row["alloc_bytes"],
-    }
-    known = {name: value for name, value in told.items() if not pd.isna(value)}
+    """What is not known is left out: it is None, or not even equal to itself."""
+    known = {name: row[name] for name in _TOLD if row[name] is not None and row[name] == row[name]}
+    known |= {"self_us": _micro(row["self_ns"]), "wall_us": _micro(row["wall_ns"])}
     name = row["name"] if isinstance(row["name"], str) else str(row["type"])
     return _span(process, track, name, str(row["phase"]), row["start_ns"], row["duration_ns"], known)
 

@@ -86,7 +86,8 @@ COLUMNS: dict[str, Column] = {
     "gbs": Column("bandwidth", "byte_rate", lambda cell: cell.byte_rate),
     "attributed": Column("attributed", "text", lambda cell: cell.attributed),
 }
-ALONE = ("time", "share", "cumulative", "count", "alloc", "flops", "gflops", "bytes", "gbs", "attributed")
+ALONE = ("time", "share", "cumulative", "count", "alloc", "gflops", "gbs", "attributed")
+NARROW = ("time", "share", "count", "alloc", "gflops", "attributed")  # beside the long names of operations
 SIDE_BY_SIDE = ("time", "share")
 SORTS = ("time", "bytes", "flops", "name", "count", "alloc", "self", "gflops", "gbs", "share")
 
@@ -136,7 +137,7 @@ def choose(
 
 
 def view(profiles: Mapping[str, Profile], choice: Choice) -> View:
-    """Profiles by their labels, in one table: of one all columns, of several a few columns each."""
+    """Profiles by their labels, in one table; of several a few columns each."""
     tables = [_Table.of(one, choice) for one in profiles.values()]
     ranked = _ranked(tables, choice)
     least = choice.filters.least
@@ -152,8 +153,19 @@ def view(profiles: Mapping[str, Profile], choice: Choice) -> View:
         cells = tuple(table.joined(table.left_out) for table in tables)
         rows.append(Row("left out", _named("left out by the filter", width), cells))
     total = Row("total", _named("all", width), tuple(table.joined(table.every) for table in tables))
-    columns = choice.columns or (ALONE if len(profiles) == 1 else SIDE_BY_SIDE)
-    return View(choice.by, VIEWS[choice.by], tuple(profiles), columns, _cumulated(rows), _cumulated([total])[0])
+    return View(
+        choice.by,
+        VIEWS[choice.by],
+        tuple(profiles),
+        _columns(choice, len(profiles)),
+        _cumulated(rows),
+        _cumulated([total])[0],
+    )
+
+
+def _columns(choice: Choice, profiles: int) -> tuple[str, ...]:
+    alone = NARROW if choice.by == "operation" else ALONE
+    return choice.columns or (alone if profiles == 1 else SIDE_BY_SIDE)
 
 
 def _named(text: str, width: int) -> Key:

@@ -14,7 +14,7 @@ from timetrial.profiling.compare import Change, Difference, State, shortened
 from timetrial.profiling.gathered import Group
 from timetrial.profiling.views import COLUMNS, OWN, Choice, Row, View, view
 from timetrial.records.record import Outcome
-from timetrial.report import profile_words as said
+from timetrial.report import profile_sentences as said
 from timetrial.report import words
 
 _COLOURS: dict[State, str] = {"faster": "green", "slower": "red", "appeared": "yellow", "vanished": "yellow"}
@@ -134,5 +134,6 @@ def _figures(one: Change, total: Change) -> list[str]:
 def _table(heads: Sequence[str], left: Sequence[int]) -> Table:
     table = Table(show_edge=False, pad_edge=False, header_style="bold")
     for number, head in enumerate(heads):
-        table.add_column(escape(head), justify="left" if number in left else "right")
+        text = number in left
+        table.add_column(escape(head), justify="left" if text else "right", no_wrap=not text, overflow="fold")
     return table

@@ -108,9 +108,10 @@ def difference(found: Difference) -> str:
     said = f"NEW takes {words.duration(new)} a step, BASE {words.duration(base)}: speed-up {ratio}."
     if found.explained is None:
         return f"{said} The steps differ by less than 1 %: there is hardly anything to explain."
-    said += f" Operations explain {words.percent(found.explained)} of the difference"
+    said += f" Operations explain {words.percent(found.explained)} of the difference ({signed(found.operations)} of "
+    said += f"{signed(found.steps)})."
     most = [f"{part(one.key)} {signed(one.delta)}" for one in found.changes[:NAMED] if one.delta]
-    return f"{said}: {', '.join(most)}." if most else f"{said}."
+    return f"{said} Most: {', '.join(most)}." if most else said
 
 
 def differs(found: Difference) -> str:
