@@ -45,7 +45,7 @@ def answer(found: Diagnosis) -> str:
 def evidence(found: Finding) -> str:
     """The figures behind the share."""
     if found.share is None:
-        return found.note
+        return f"not measured: {found.note}"
     return _DETAILS[found.kind](found) if found.kind in _DETAILS and found.share else ""
 
 
@@ -69,7 +69,8 @@ def _limited(found: Finding) -> str:
 def _dispatched(found: Finding) -> str:
     seen = found.evidence
     gap = f"gaps between operations {percent(seen.gap or 0.0)}"
-    return f"{gap}, {seen.short or 0.0:,.0f} operations below {SHORT_NS / 1e3:.0f} µs a step"
+    count = f"{seen.short or 0.0:,.0f}"
+    return f"{gap}, {count} operation{'' if count == '1' else 's'} below {SHORT_NS / 1e3:.0f} µs a step"
 
 
 _DETAILS: Mapping[Kind, Callable[[Finding], str]] = {

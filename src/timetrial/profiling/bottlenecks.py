@@ -40,7 +40,7 @@ NEAR = 0.5  # of the limit, from which on an operation is held up by the machine
 # From these shares of a step on a kind is named: what is done for it then pays. Other kinds are what a step is for.
 NAMED: dict[Kind, float] = {"input": 0.10, "dispatch": 0.10, "optimiser": 0.05, "layout": 0.05}
 NAMED_ELSE = 0.10
-ONE_DEVICE = "not measured: one device has nobody to talk to"
+ONE_DEVICE = "one device has nobody to talk to"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Finding:
     kind: Kind
     share: float | None  # of the step; None: not measured
     evidence: Evidence
-    note: str = ""  # why it is not measured, and what to do
+    note: str = ""  # why it is not measured, and the remedy where there is one
 
     @property
     def named(self) -> bool:
@@ -105,7 +105,7 @@ def _asked(found: Roof | None) -> tuple[Kind, ...]:
 
 
 def _not_measured(found: Roof | None, why: str) -> dict[Kind, str]:
-    notes: dict[Kind, str] = {} if found else {"compute": f"not measured: {why}", "memory": f"not measured: {why}"}
+    notes: dict[Kind, str] = {} if found else {"compute": why, "memory": why}
     return notes | {"communication": ONE_DEVICE}
 
 

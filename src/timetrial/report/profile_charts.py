@@ -55,7 +55,7 @@ def layers(work: Work) -> Drawn | None:
     names = [seen.name for seen in work.profiles]
     met = [phase for phase in PHASES if any(row["phase"] == phase for row in rows)]
     scale = alt.Scale(domain=met, range=[PHASE_COLOURS[phase] for phase in met])
-    y = alt.Y("layer:N", sort=order, title=None, axis=alt.Axis(labelLimit=220))
+    y = alt.Y("layer:N", sort=None, scale=alt.Scale(domain=order), title=None, axis=alt.Axis(labelLimit=220))
     beside = alt.YOffset("engine:N", sort=None, scale=alt.Scale(domain=names, paddingInner=0.15))
     x = alt.X("ms:Q", title="milliseconds of a step, under the profiler", axis=alt.Axis(format="~r", tickCount=6))
     bars = (
