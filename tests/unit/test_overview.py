@@ -54,7 +54,7 @@ def test_what_was_not_measured_says_why_and_has_no_colour() -> None:
 def test_engines_that_could_do_less_stand_further_down() -> None:
     drawn = overview(summarise(STUDY))
     assert drawn is not None
-    assert drawn.to_dict()["layer"][0]["encoding"]["y"]["sort"] == ["torch", "jax", "sklearn"]
+    assert drawn.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["torch", "jax", "sklearn"]
 
 
 def test_one_group_needs_no_overview(tmp_path: Path) -> None:

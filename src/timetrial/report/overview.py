@@ -34,7 +34,8 @@ def overview(groups: Sequence[Group]) -> alt.LayerChart | None:
     cells = [_cell(row, column) for group, column in zip(groups, columns, strict=True) for row in group.rows]
     if len(groups) < 2 or not any(cell["times"] for cell in cells):
         return None
-    y = alt.Y("engine:N", sort=_ranked(groups), title=None)
+    # The order as a domain: a list to sort by would become an expression with the names in it.
+    y = alt.Y("engine:N", sort=None, scale=alt.Scale(domain=_ranked(groups)), title=None)
     x = alt.X("work:N", sort=None, title=None, axis=alt.Axis(orient="top", labelAngle=0, labelLimit=_LABEL))
     base = alt.Chart(alt.InlineData(values=cells)).encode(x=x, y=y, tooltip=["engine:N", "work:N", "time:N", "label:N"])
     shade = alt.Color("times:Q", scale=alt.Scale(type="log", scheme="blues"), legend=None)
