@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from tests.unit import made_profiles as made
 from timetrial.meters.limits import MachineLimits
 from timetrial.profiling.bottleneck_words import answer
 from timetrial.profiling.bottlenecks import KINDS, Diagnosis, Kind, diagnose, together
+from timetrial.profiling.profile import assemble
 from timetrial.profiling.roofline import own, points, roof
 
 ROOMY = known.limits(1.0, 1.0)  # a corner at one operation a byte: the convolutions are above it
@@ -191,6 +193,22 @@ def test_a_point_has_what_is_counted_and_what_was_measured() -> None:
     assert relu.attained(limit) == pytest.approx(36_864 / 200e-6 / 1e9)
     assert unseen.flops == 2 * conv.flops and unseen.seconds is None
     assert unseen.rate is None and unseen.bandwidth is None and unseen.attained(limit) is None
+
+
+def test_an_activation_done_within_a_convolution_moves_nothing_of_its_own() -> None:
+    raw = known.raw([("fused", "conv2", "forward", 0, 500, 0), ("fused", "conv2", "forward", 500, 450, 0)])
+    parts = pd.DataFrame({"row": [0, 0, 2, 2], "layer": ["conv2", "conv1.relu"] * 2, "share": [0.9, 0.1] * 2})
+    profile = assemble(replace(raw, parts=parts), made.workload(), made.record())
+    relu = next(point for point in points(profile) if (point.layer, point.phase) == ("conv1.relu", "forward"))
+    limit, _ = roof(ROOMY, profile.header)
+    assert limit is not None and relu.merged and relu.seconds == pytest.approx(50e-6)
+    assert relu.bandwidth is None and relu.attained(limit) is None
+    memory = diagnose(profile, ROOMY).of("memory")
+    assert memory is not None and memory.evidence.bytes_rate == 0
+    alone = assemble(
+        replace(raw, parts=parts.assign(layer=["dense.softmax", "conv1.relu"] * 2)), made.workload(), made.record()
+    )
+    assert not any(point.merged for point in points(alone))
 
 
 def test_inference_has_no_backward_points() -> None:
