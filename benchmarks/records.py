@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import resource
 import subprocess
@@ -67,37 +66,27 @@ def _record(study: str, cell: int, block: int, draw: random.Random) -> dict[str,
     }  # fmt: skip
 
 
-def report(folder: Path) -> None:
-    """In a process of its own, so that its memory is its own: all cells, one line each."""
-    from timetrial.records.digest import Digest, briefs, digests
-
+def report(folder: Path) -> dict[str, float]:
+    """What a person would type, in a process of its own: all cells, one line each."""
+    command = [sys.executable, "-m", "timetrial", "show", "--brief", "--records", str(folder)]
     start = time.perf_counter()
-    found = briefs(item for item in digests(folder) if isinstance(item, Digest))
-    lines = [
-        f"{brief.cell['model']}\t{brief.step.value:.6g}\t{brief.step.low:.6g}\t{brief.step.high:.6g}"
-        for brief in found
-        if brief.step
-    ]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     seconds = time.perf_counter() - start
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"cells": len(lines), "seconds": seconds, "cpu": sum(os.times()[:4]), "bytes": peak}))
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)  # of this one child: nothing else was started
+    cpu = spent.ru_utime + spent.ru_stime
+    return {"cells": len(lines), "seconds": seconds, "cpu": cpu, "bytes": spent.ru_maxrss * 1024}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--records", type=int, default=100_000, help="how many are made")
     parser.add_argument("--keep", type=Path, help="make them here and leave them; used again where they are")
-    parser.add_argument("--report", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    if asked.report:
-        report(asked.report)
-        return
     with tempfile.TemporaryDirectory() as temporary:
         folder = asked.keep or Path(temporary)
         if not any(folder.glob("study-*")):
             make(folder, asked.records)
-        words = [sys.executable, __file__, "--report", str(folder)]
-        found = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+        found = report(folder)
     print(f"{asked.records:,} records, {found['cells']:,} cells with intervals")
     print(f"time                                     {found['seconds']:.2f} s ({found['cpu']:.2f} s of CPU), "
           f"aim {SECONDS:g} s")  # fmt: skip

@@ -34,7 +34,7 @@ def become_a_package():
 def outcome_of(error):
     """The typed outcome of an exception; crash is what no other word fits."""
     from timetrial_worker.adapters.base import Unsupported
-    from timetrial_worker.session import Diverged
+    from timetrial_worker.training import Diverged
 
     text = "{}: {}".format(type(error).__name__, error)
     if isinstance(error, Unsupported):

@@ -1,18 +1,11 @@
 """One run, from the import of the framework to the last figure. Reads top to bottom."""
 
-import math
-import os
 import time
 
 import numpy as np
 
-from timetrial_worker import adapters, effort, laps, profiled, proof, schedules, timed, tiny
+from timetrial_worker import adapters, effort, laps, profiled, proof, timed, tiny, training
 from timetrial_worker.feed import Feed
-from timetrial_worker.timed import predict, score
-
-
-class Diverged(Exception):
-    """The loss is not a finite number: this training is not a time."""
 
 
 def load_arrays(path):
@@ -58,15 +51,12 @@ def measure(job, wire):
         return
     count = time_laps(watch, laps.Plan(**job["plan"]), wire, work.first)
     if job["task"] == "train":
-        check_loss(adapter.loss(), "after the laps")
+        training.check_loss(adapter.loss(), "after the laps")
     wire.tell("readback", values=tiny.readback(adapter), memory=adapter.memory())
     if job.get("repeat") and len(work.batches) > 1:
         repeat_one(adapter, work, count, job["repeat"], wire)
     if job["accuracy"]:
-        train_and_test(adapter, weights, feed, wire)
-        with wire.phase("save"):
-            saved = adapter.save(os.path.join(job["folder"], "saved"))
-        wire.tell("saved", bytes=_size(saved))
+        training.train_and_test(adapter, weights, feed, wire, job)
 
 
 def repeat_one(adapter, work, count, laps_, wire):
@@ -102,50 +92,3 @@ def time_laps(watch, plan, wire, first=None):
         clock_resolution=resolution,
     )
     return count
-
-
-def train_and_test(adapter, weights, feed, wire):
-    """From the starting weights through all epochs of the recipe, then over the test set."""
-    recipe, losses = feed.recipe, []
-    adapter.load(weights)
-    with wire.phase("train"):
-        for epoch in range(recipe["epochs"]):
-            losses.append(train_epoch(adapter, feed, epoch))
-        adapter.sync()
-    with wire.phase("predict"):
-        predicted = predict(adapter, feed)
-    with wire.phase("evaluate"):
-        scores = score(predicted, np.asarray(feed.y_test), recipe["loss"])
-    wire.tell("trained", losses=losses, epochs=recipe["epochs"], **scores)
-
-
-def train_epoch(adapter, feed, epoch):
-    """Returns the loss of the epoch's last batch; without a loss that is a number there is no sense in going on."""
-    recipe = feed.recipe
-    batches = [adapter.place(x, y) for x, y in feed.epoch(epoch)]
-    done = epoch * len(batches)
-    if schedules.changes_per_iteration(recipe):
-        for i in range(len(batches)):
-            set_pace(adapter, recipe, epoch, done + i)
-            adapter.run_steps(batches, i, 1)
-    else:
-        set_pace(adapter, recipe, epoch, done)
-        adapter.run_steps(batches, 0, len(batches))
-    adapter.sync()
-    return check_loss(adapter.loss(), "in epoch {}".format(epoch + 1))
-
-
-def set_pace(adapter, recipe, epoch, iteration):
-    adapter.set_rate(schedules.rate_at(recipe, epoch, iteration), schedules.momentum_at(recipe, epoch, iteration))
-
-
-def check_loss(loss, where):
-    if not math.isfinite(loss):
-        raise Diverged("the loss is {} {}".format(loss, where))
-    return loss
-
-
-def _size(path):
-    if not os.path.isdir(path):
-        return os.path.getsize(path)
-    return sum(os.path.getsize(os.path.join(root, name)) for root, _, names in os.walk(path) for name in names)

@@ -23,6 +23,7 @@ from timetrial import __version__
 from timetrial.cli import shared
 from timetrial.cli.loading import ZooResolver, changed, open_study, trials_of
 from timetrial.cli.main import app
+from timetrial.engines import locate
 from timetrial.records.store import Store
 from timetrial.spec.study import parse_study
 
@@ -348,6 +349,15 @@ def test_verify_without_json_shows_every_array_when_asked(call: Call) -> None:
     for name in ("dense_1/kernel", "dense_3/bias", "losses"):
         assert name in full.stdout
         assert name not in plain.stdout
+
+
+def test_among_all_engines_one_that_cannot_is_no_failure(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    everyone = tuple(locate.locate(name) for name in ("honest", "noconvolution"))
+    monkeypatch.setattr(locate, "installed", lambda: everyone)
+    together = call("verify", "-m", "quick/cnn", "-e", "all")
+    assert together.exit_code == 0, together.stderr
+    assert "unsupported" in together.stdout
+    assert call("verify", "-m", "quick/cnn", "-e", "noconvolution").exit_code == 1
 
 
 def test_json_of_models_engines_and_doctor(call: Call) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from tests.unit import made_records as made
 from tests.unit.test_store import FAILED, FULL, record
+from timetrial.cli.main import app
 from timetrial.records import digest as digests_module
 from timetrial.records.digest import Digest, briefs, digests, peaks, times
 from timetrial.records.record import SCHEMA, Laps, Outcome, Record
@@ -255,3 +257,32 @@ def test_no_descriptor_stays_open(tmp_path: Path) -> None:
     next(reading)
     assert len(os.listdir("/proc/self/fd")) == before
     assert len(list(reading)) == 19
+
+
+# --- the command that shows them --------------------------------------------------------------------------------------
+
+
+def brief(folder: Path, *words: str) -> Any:
+    return CliRunner().invoke(app, ["show", *words, "--brief", "--records", str(folder)])
+
+
+def test_brief_has_a_line_for_every_cell_of_one_study_or_of_all(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for one in [*made.runs("torch", 1e-3), *made.runs("jax", 2e-3), made.crash()]:
+        store.write(one)
+    (tmp_path / made.STUDY / "foreign.json").write_text("{}")
+    found = brief(tmp_path, made.STUDY)
+    assert found.exit_code == 0, found.stderr
+    lines = {line.split("\t")[0].split(", ")[1]: line.split("\t") for line in found.stdout.splitlines()}
+    assert lines["torch"][1].startswith("1 ms ±") and lines["torch"][2] == "3 ok"
+    assert any(line[1] == "-" and "1 crash" in line[2] for line in lines.values())
+    assert "1 files left out" in found.stderr
+    assert brief(tmp_path).stdout == found.stdout
+    assert len(json.loads(brief(tmp_path, "--json").stdout)) == len(lines)
+
+
+def test_brief_says_where_nothing_is(tmp_path: Path) -> None:
+    missing = brief(tmp_path, "nothing")
+    assert (missing.exit_code, "there are no records" in missing.stderr) == (2, True)
+    (tmp_path / "empty").mkdir()
+    assert brief(tmp_path, "empty").exit_code == 1

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from timetrial.runner.profiles import _PLANS, lap_plan, processes, repeats, target
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.study import parse_study
-from timetrial_worker import adapters, laps, schedules, session
+from timetrial_worker import adapters, laps, schedules, session, timed, training
 from timetrial_worker.feed import Feed
 from timetrial_worker.laps import Plan, Stopwatch, median, steady, steps_per_lap, warm_up
 from timetrial_worker.wire import Wire, resident_peak
@@ -521,11 +521,19 @@ class Pupil:
         return predicted
 
 
+class Quiet(Wire):
+    def tell(self, event: str, **fields: Any) -> None: ...
+
+
+def whole(fed: Feed) -> training.Progress:
+    return training.Progress(Quiet(-1), fed.recipe, whole=True)
+
+
 @pytest.mark.parametrize("per", ["epoch", "iteration"])
 def test_an_epoch_trains_on_every_batch_at_its_own_pace(tmp_path: Path, per: str) -> None:
     fed = feed(tmp_path, schedule={"kind": "exponential", "factor": 0.5, "per": per})
     pupil = Pupil(iter([2.0, 1.0]))
-    assert [session.train_epoch(pupil, fed, n) for n in (0, 1)] == [2.0, 1.0]
+    assert [training.train_epoch(pupil, fed, n, whole(fed)) for n in (0, 1)] == [2.0, 1.0]
     assert [part for _, part in pupil.done] == numbers(fed.epoch(0)) + numbers(fed.epoch(1))
     expected = [0.5 ** (1 + n) for n in range(8)] if per == "iteration" else [0.5] * 4 + [0.25] * 4
     assert [rate for rate, _ in pupil.done] == pytest.approx(expected)
@@ -533,16 +541,17 @@ def test_an_epoch_trains_on_every_batch_at_its_own_pace(tmp_path: Path, per: str
 
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 def test_a_loss_that_is_no_number_ends_the_training(tmp_path: Path, loss: float) -> None:
-    with pytest.raises(session.Diverged, match=r"the loss is \S+ in epoch 3"):
-        session.train_epoch(Pupil(iter([loss])), feed(tmp_path), 2)
+    fed = feed(tmp_path)
+    with pytest.raises(training.Diverged, match=r"the loss is \S+ in epoch 3"):
+        training.train_epoch(Pupil(iter([loss])), fed, 2, whole(fed))
 
 
 def test_the_test_set_is_scored_without_what_filled_it_up(tmp_path: Path) -> None:
     fed = feed(tmp_path, test=7)
     np.save(tmp_path / "y_test.npy", np.array([0, 1, 2, 0, 1, 2, 1], np.int32))  # the last is 0
     fed = Feed({f"{s}_{p}": str(tmp_path / f"{s}_{p}.npy") for s in "xy" for p in ("train", "test")}, fed.recipe, 1)
-    predicted = session.predict(Pupil(iter([])), fed)
-    assert session.score(predicted, fed.y_test, fed.recipe["loss"]) == {"accuracy": pytest.approx(6 / 7)}
+    predicted = timed.predict(Pupil(iter([])), fed)
+    assert timed.score(predicted, fed.y_test, fed.recipe["loss"]) == {"accuracy": pytest.approx(6 / 7)}
 
 
 @pytest.mark.parametrize(
@@ -556,7 +565,7 @@ def test_the_test_set_is_scored_without_what_filled_it_up(tmp_path: Path) -> Non
     ],
 )
 def test_scores(loss: str, predicted: Any, truth: Any, scores: dict[str, float]) -> None:
-    assert session.score(np.array(predicted), np.array(truth), loss) == pytest.approx(scores)
+    assert timed.score(np.array(predicted), np.array(truth), loss) == pytest.approx(scores)
 
 
 # --- the wire ---------------------------------------------------------------------------------------------------------

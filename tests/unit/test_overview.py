@@ -57,6 +57,14 @@ def test_engines_that_could_do_less_stand_further_down() -> None:
     assert drawn.to_dict()["layer"][0]["encoding"]["y"]["scale"]["domain"] == ["torch", "jax", "sklearn"]
 
 
+def test_no_name_becomes_part_of_an_expression() -> None:
+    """A list to sort by is compiled into one, where a name may break it."""
+    drawn = overview(summarise([*on("mlp", made.HOSTILE, 1e-3), *on("cnn", made.HOSTILE, 1e-3), *STUDY]))
+    assert drawn is not None
+    for layer in drawn.to_dict()["layer"]:
+        assert all(layer["encoding"][side]["sort"] is None for side in "xy")
+
+
 def test_one_group_needs_no_overview(tmp_path: Path) -> None:
     assert overview(summarise(made.study())) is None
     assert "at a glance" not in page(made.STUDY, "", summarise(made.study()), made.study(), tmp_path)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.unit import made_records as made
 from timetrial.records.record import Laps, Outcome, Record
 from timetrial.records.store import Store, StoreError
-from timetrial.report import charts, notes
+from timetrial.report import charts, html, notes
 from timetrial.report.crossings import crossings
 from timetrial.report.html import page, write_page
 from timetrial.report.picture import write_picture
@@ -456,3 +456,15 @@ def test_a_failure_among_good_runs_is_shown(folder: Path) -> None:
     broken = made.failed("jax", Outcome(kind="crash", reason="fell over in block 3"))
     parsed = shown([*made.runs("jax", 1e-3), *made.runs("torch", 1e-3), broken.model_copy(update={"block": 3})], folder)
     assert "fell over in block 3" in parsed.text and "Only torch could be measured" in parsed.text
+
+
+def test_a_page_of_very_many_workloads_draws_the_first_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(html, "MOST_DRAWN", 2)
+    found = [run for batch in (8, 16, 32) for run in made.runs("torch", 1e-3, cell={"batch": batch})]
+    text = html.page(made.STUDY, "", summarise(found), found, tmp_path)
+    assert 'data-chart="chart-2-1"' in text
+    assert 'data-chart="chart-3-1"' not in text
+    assert 'id="group-3"' in text
+    assert "Charts are drawn of the first 2 of 3 workloads" in text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,38 +67,16 @@ def compare(
 
 
 def _side(text: str, records: Path) -> Side:
+    from timetrial.cli.loading import chosen_by, place_of
     from timetrial.records.digest import digests
     from timetrial.report.comparison import matching, side
 
     name, _, wanted = text.partition("?")
-    place = _place(name, records)
-    found = matching(side(text, digests(place)), _filters(text, wanted))
+    found = matching(side(text, digests(place_of(name, records))), chosen_by(text, wanted))
     for item in found.unreadable:
         say(f"{item.path}: left out, {item.reason}")
     if not found.cells:
         raise BadRequest(f"{text}: no readable record is there" + (" that is so" if wanted else ""))
-    return found
-
-
-def _place(name: str, records: Path) -> Path:
-    """The name of a study goes before a file of that name, unless it is written as a path."""
-    if os.sep not in name and (records / name).is_dir():
-        return records / name
-    if os.path.exists(name):
-        return Path(name)
-    from timetrial.records.store import Store
-
-    have = ", ".join(Store(records).studies()) or "none yet"
-    raise BadRequest(f"{name}: there is no such file or folder, and no study of that name in {records} ({have})")
-
-
-def _filters(text: str, wanted: str) -> dict[str, str]:
-    found = {}
-    for part in wanted.split("&") if wanted else ():
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise BadRequest(f"{text}: '{part}' chooses nothing; write it as name=value, several with & between")
-        found[name] = value
     return found
 
 

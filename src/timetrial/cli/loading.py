@@ -8,7 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from timetrial.cli.shared import BadRequest
+from timetrial.cli.shared import BadRequest, Failed
 
 if TYPE_CHECKING:
     from timetrial.spec.study import Resolved, Study
@@ -62,6 +62,18 @@ def trials_of(study: Study) -> list[Trial]:
     return trials
 
 
+def engines_asked(engines: Sequence[str] | None) -> list[str]:
+    """Names, several with commas between; without any, or with `all`, those that are installed."""
+    from timetrial.engines.locate import installed
+
+    if engines and list(engines) != ["all"]:
+        return [name for given in engines for name in given.split(",") if name]
+    found = [located.engine.name for located in installed() if located.interpreter and located.engine.ranked]
+    if not found:
+        raise Failed("no engine is installed; `timetrial engines add torch tensorflow jax` installs those of today")
+    return found
+
+
 def check_steps(trials: Sequence[Trial]) -> None:
     """Unknown steps, and samples that would not fit their network, are said before anything is loaded or run."""
     from timetrial.data.registry import find
@@ -100,3 +112,26 @@ def changed(study: Study, **changes: Any) -> Study:
         own = {network.name: network for network in study.networks if network.name in given["models"]}
         content |= {"networks": list(own.values()), "models": [name for name in given["models"] if name not in own]}
     return parse_study({key: value for key, value in content.items() if value != []}, "command line")
+
+
+def place_of(name: str, records: Path) -> Path:
+    """The name of a study goes before a file of that name, unless it is written as a path."""
+    if os.sep not in name and (records / name).is_dir():
+        return records / name
+    if os.path.exists(name):
+        return Path(name)
+    from timetrial.records.store import Store
+
+    have = ", ".join(Store(records).studies()) or "none yet"
+    raise BadRequest(f"{name}: there is no such file or folder, and no study of that name in {records} ({have})")
+
+
+def chosen_by(text: str, wanted: str) -> dict[str, str]:
+    """What follows the `?` in `widths?engine=torch&task=train`."""
+    found = {}
+    for part in wanted.split("&") if wanted else ():
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise BadRequest(f"{text}: '{part}' chooses nothing; write it as name=value, several with & between")
+        found[name] = value
+    return found

@@ -34,6 +34,9 @@ def run(
     fresh: Fresh = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be run, and run nothing.")] = False,
     report: Report = None,
+    tensorboard: Annotated[
+        Path | None, typer.Option("--tensorboard", help="Also write how trainings go as event files into this folder.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     r"""Carry out a study: every engine alone, proved equal first, in randomised blocks; resumes where it was.
@@ -57,4 +60,4 @@ def run(
         if dry_run:
             show_plan(asked, trials, records, as_json)
         else:
-            carry_out(asked, trials, records, fresh=fresh, as_json=as_json, report=report)
+            carry_out(asked, trials, records, fresh=fresh, as_json=as_json, report=report, tensorboard=tensorboard)

@@ -23,6 +23,9 @@ def show(
     csv: Annotated[Path | None, typer.Option("--csv", help="Write one row a run to this file.")] = None,
     report: Report = None,
     picture: Annotated[Path | None, typer.Option("--picture", help="Draw the charts into this .png or .svg.")] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help="One line a cell, of a study or of all; for very many records.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Show the results of a study from its records, also of one that is half run."""
@@ -32,6 +35,8 @@ def show(
         store = Store(records)
         if sql:
             _query(store, sql)
+        elif brief:
+            _brief(store, study, as_json)
         elif study is None:
             _list(store, as_json)
         else:
@@ -60,6 +65,32 @@ def _list(store: Store, as_json: bool) -> None:
     else:
         for name, count in counts.items():
             print(f"{name}: {count} runs")
+
+
+def _brief(store: Store, study: str | None, as_json: bool) -> None:
+    """Cell by cell, without raw values: what was measured, with its interval, and what was not, with its outcome."""
+    from timetrial.cli.shared import print_json
+    from timetrial.records.digest import Digest, briefs, digests
+
+    place = store.folder if study is None else store.folder / study
+    if not place.is_dir():
+        raise BadRequest(f"{place}: there are no records; `timetrial show` lists the studies that have some")
+    runs, unreadable = list[Digest](), 0
+    for item in digests(place):
+        if isinstance(item, Digest):
+            runs.append(item)
+        else:
+            unreadable += 1
+    found = briefs(runs)
+    if not found:
+        raise Failed(f"{place}: holds no readable record ({unreadable} files were left out)")
+    if as_json:
+        print_json([{"cell": one.cell, "step": one.step, "outcomes": one.outcomes} for one in found])
+    else:
+        from timetrial.report.words import brief_line
+
+        print("\n".join(map(brief_line, found)))
+    say(f"{len(found):,} cells of {len(runs):,} runs" + (f"; {unreadable} files left out" if unreadable else ""))
 
 
 def _draw(store: Store, name: str, picture: Path) -> None:

@@ -14,6 +14,7 @@ from timetrial.profiling import cost, readers_of, times
 from timetrial.profiling.classes import class_of
 from timetrial.profiling.schema import Frame, Raw, TraceError
 from timetrial.profiling.workload import Workload, read_workload
+from timetrial.records.profiled import Profiled
 from timetrial.records.record import Record
 from timetrial.spec.placement import Placement
 
@@ -165,7 +166,7 @@ def _header(raw: Raw, ops: Frame, lost: float, workload: Workload, record: Recor
         overhead=float(np.median(ratios)),
         coverage=_within(raw) / wall if wall else 0.0,
         attributed=float(ops.loc[told, "wall_ns"].sum()) / total if total else 0.0,
-        recovered=total / max(len(raw.steps), 1) / 1e9 / plain if plain else 0.0,
+        recovered=_recovered(ops, run),
         granularity_lost=lost,
         overlapping=times.overlaps(threads, start, raw.ops["duration_ns"].to_numpy(np.int64)),
         contended=_contended(record),
@@ -175,6 +176,13 @@ def _header(raw: Raw, ops: Frame, lost: float, workload: Workload, record: Recor
         session=record.session,
         threads=_threads(record),
     )
+
+
+def _recovered(ops: Frame, run: Profiled) -> float:
+    """Round by round against the round without the profiler that came right before it: the machine may change pace."""
+    rounds = ops["wall_ns"].groupby(ops["step"] // run.steps).sum() / run.steps / 1e9
+    found = [total / run.plain[int(number)] for number, total in rounds.items() if 0 <= number < len(run.plain)]
+    return float(np.median(found)) if found else 0.0
 
 
 def _threads(record: Record) -> int | None:

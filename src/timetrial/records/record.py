@@ -63,13 +63,26 @@ class Effort(_Model):
         return self.cpu_seconds / self.wall_seconds if self.wall_seconds else 0.0
 
 
+class Progress(_Model):
+    """How a training went, about once a second; `step_seconds` of the steps since the last word."""
+
+    epoch: int
+    step: int
+    seconds: float  # since it began
+    step_seconds: float
+    loss: float
+    resident: int | None = None
+
+
 class Training(_Model):
-    losses: tuple[float, ...]
+    losses: tuple[float, ...]  # of the last batch of each epoch
     epochs: int
     accuracy: float | None = None
     mse: float | None = None
     mae: float | None = None
     saved_bytes: int | None = None
+    progress: tuple[Progress, ...] = ()
+    history: tuple[dict[str, float], ...] = ()  # epoch by epoch: step, loss, and accuracy or error where it was tested
     baselines: dict[str, dict[str, float]] = {}  # mse and mae of guesses that need no network, over the same samples
     unit: str = ""  # of the targets: one is `unit_size` of them
     unit_size: float | None = None

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 
 from timetrial.records.choice import counted
 from timetrial.records.digest import Digest, peaks, times
+from timetrial.records.record import Record
 from timetrial.records.store import Unreadable
 from timetrial.stats.floor import Floor, floor
 from timetrial.stats.intervals import Interval, Ratio, interval, ratio
@@ -207,15 +208,17 @@ def noise_floors(sides: Iterable[Side]) -> tuple[Floor, ...]:
 
 
 def matching(side_: Side, wanted: Mapping[str, str]) -> Side:
-    """Only the cells that a filter names, as exclusions of a study do: `*` and `?` stand for any letters."""
+    """Only the cells that a filter names."""
+    found = [cell for cell in side_.cells if named_by(wanted, cell.runs[0], side_.name)]
+    return Side(side_.name, tuple(found), side_.unreadable)
+
+
+def named_by(wanted: Mapping[str, str], run: Digest | Record, place: str) -> bool:
+    """As exclusions of a study do: `*` and `?` stand for any letters."""
     from fnmatch import fnmatchcase
 
-    cells = []
-    for cell in side_.cells:
-        values = {**cell.runs[0].cell, "machine": cell.runs[0].machine, "study": cell.runs[0].study}
-        unknown = next((name for name in wanted if name not in values), None)
-        if unknown:
-            raise ValueError(f"{side_.name}: there is no '{unknown}' to choose by; use {', '.join(values)}")
-        if all(fnmatchcase(str(values[name]), text) for name, text in wanted.items()):
-            cells.append(cell)
-    return Side(side_.name, tuple(cells), side_.unreadable)
+    values = {**run.cell, "machine": run.machine, "study": run.study}
+    unknown = next((name for name in wanted if name not in values), None)
+    if unknown:
+        raise ValueError(f"{place}: there is no '{unknown}' to choose by; use {', '.join(values)}")
+    return all(fnmatchcase(str(values[name]), text) for name, text in wanted.items())

@@ -12,6 +12,7 @@ from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
 from timetrial.report import charts, energy, notes, regions, spending, words
 from timetrial.report import scaling as climbing
+from timetrial.report import tradeoff as trading
 from timetrial.report.ceiling import ceilings, sentences
 from timetrial.report.crossings import crossings
 from timetrial.report.frame import Figure, rendered
@@ -24,6 +25,7 @@ from timetrial.report.versions import answer as by_version
 from timetrial.report.versions import histories
 
 _TITLED = ("model", "task", "batch", "placement", "dataset", "preprocessing")  # what a group's title says already
+MOST_DRAWN = 60  # groups whose charts a page can hold and a browser draw; the tables hold all
 
 
 @dataclass(frozen=True)
@@ -66,17 +68,25 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         glance=_glance(groups),
         climbs=climbs,
         climb_heads=climbing.HEADS,
+        trades=_trades(groups),
+        trade_heads=trading.HEADS,
         bills=spending.bills(groups),
         bill_heads=spending.HEADS,
         facts=_facts(study, records),
         method=[*notes.method(records), *_limits(store, study), *_without_energy(store, study)],
         machines=_machines(store, records),
         versions=notes.versions(records),
-        shortcomings=notes.shortcomings(groups, records, store.unreadable(study)),
+        shortcomings=[*notes.shortcomings(groups, records, store.unreadable(study)), *_undrawn(groups)],
         folder=str(folder / study),
         command=_command(study, folder, any(section.table.rows for section in sections)),
         nothing=words.NOTHING,
     )
+
+
+def _undrawn(groups: Sequence[Group]) -> list[str]:
+    more = len(groups) - MOST_DRAWN
+    said = f"Charts are drawn of the first {MOST_DRAWN} of {len(groups):,} workloads; the tables hold all of them."
+    return [said] if more > 0 else []
 
 
 def _limits(store: Store, study: str) -> list[tuple[str, str]]:
@@ -101,14 +111,14 @@ def _sections(groups: Sequence[Group], records: Sequence[Record]) -> list[Sectio
             banner=group.banner,
             answer=words.answer(group.rows),
             table=table(group),
-            figures=_figures(group, phases, look, i),
+            figures=_figures(group, phases, look, i) if i <= MOST_DRAWN else (),
         )
         for i, group in enumerate(groups, 1)
     ]
 
 
 def _glance(groups: Sequence[Group]) -> Figure | None:
-    drawn = overview(groups)
+    drawn = overview(groups[:MOST_DRAWN])
     if drawn is None:
         return None
     caption = (
@@ -135,6 +145,19 @@ def _climbs(groups: Sequence[Group]) -> list[Climb]:
             ),
         )
         for i, item in enumerate(climbing.workloads(groups), 1)
+    ]
+
+
+def _trades(groups: Sequence[Group]) -> list[Climb]:
+    return [
+        Climb(
+            id=f"trade-{i}",
+            title=item.title,
+            answers=(trading.answer(item),),
+            rows=tuple(trading.cells(item)),
+            figure=Figure(f"trade-chart-{i}", "Accuracy against time", trading.chart(item), trading.note(item)),
+        )
+        for i, item in enumerate(trading.tradeoffs(groups), 1)
     ]
 
 

@@ -34,7 +34,7 @@ def overview(groups: Sequence[Group]) -> alt.LayerChart | None:
     cells = [_cell(row, column) for group, column in zip(groups, columns, strict=True) for row in group.rows]
     if len(groups) < 2 or not any(cell["times"] for cell in cells):
         return None
-    # The order as a domain: a list to sort by would become an expression with the names in it.
+    # A list to sort by becomes part of an expression, and names come from outside: the scale has the order.
     y = alt.Y("engine:N", sort=None, scale=alt.Scale(domain=_ranked(groups)), title=None)
     x = alt.X("work:N", sort=None, title=None, axis=alt.Axis(orient="top", labelAngle=0, labelLimit=_LABEL))
     base = alt.Chart(alt.InlineData(values=cells)).encode(x=x, y=y, tooltip=["engine:N", "work:N", "time:N", "label:N"])

@@ -14,8 +14,8 @@ from timetrial.profiling.profile import Profile
 from timetrial.records.store import write_atomically
 from timetrial.report import charts, words
 from timetrial.report import profile_charts as drawing
+from timetrial.report import profile_page_words as told
 from timetrial.report import profile_tables as tables
-from timetrial.report import profile_words as told
 from timetrial.report.frame import Figure, rendered
 from timetrial.report.profile_groups import Seen, Work, works
 from timetrial.report.tables import Table

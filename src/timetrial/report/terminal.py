@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from timetrial.report import energy, scaling, versions, words
+from timetrial.report import energy, scaling, tradeoff, versions, words
 from timetrial.report.scaling import Workload
 from timetrial.report.summary import Group, Row
 
@@ -55,6 +55,17 @@ def scaling_table(workload: Workload) -> Together:
             table.add_row(*map(escape, line), style=_COLOURS.get(line[-1], ""))
     notes = [Text(text, style="dim") for ladder in workload.ladders for text in scaling.notes(ladder)]
     return Together(*parts, table, *notes)  # type: ignore[arg-type]
+
+
+def tradeoff_table(found: tradeoff.Tradeoff) -> Together:
+    """What accuracy costs: which models nothing beats, then all of them."""
+    table = Table(show_edge=False, pad_edge=False, header_style="bold")
+    for i, head in enumerate(tradeoff.HEADS):
+        table.add_column(head, justify="right" if 1 < i < len(tradeoff.HEADS) - 1 else "left")
+    for line in tradeoff.cells(found):
+        table.add_row(*map(escape, line), style="green" if line[-1] else "")
+    title, said = Text(f"What accuracy costs: {found.title}", style="bold"), Text(tradeoff.answer(found))
+    return Together(title, said, table, Text(tradeoff.note(found), style="dim"))
 
 
 def _cells(row: Row, shown: Mapping[str, bool]) -> list[str]:

@@ -11,6 +11,7 @@ from timetrial.stats.tails import Tails
 from timetrial.stats.verdicts import Verdict
 
 if TYPE_CHECKING:
+    from timetrial.records.digest import Brief
     from timetrial.report.summary import Row
 
 _TIMES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
@@ -70,6 +71,16 @@ def timing(found: Interval | None) -> str:
         return NOTHING
     width = found.half_width
     return duration(found.value) + ("" if width is None else f" ± {figures(100 * width, 2)} %")
+
+
+def brief_line(found: Brief) -> str:
+    """A cell in one line, its parts with tabs between: what it is, its time, its outcomes."""
+    cell = found.cell
+    names = ("model", "engine", "placement", "task", "batch", "variant", "precision")
+    what = ", ".join(str(cell[name]) for name in names if cell.get(name) not in (None, ""))
+    ends = ", ".join(f"{count} {kind}" for kind, count in found.outcomes.items())
+    what = " ".join(what.split())  # a name from outside may hold what ends a line
+    return f"{what}\t{timing(found.step)}\t{ends}"
 
 
 def tails(found: Tails | None) -> str:

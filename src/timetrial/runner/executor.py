@@ -20,7 +20,7 @@ from timetrial.meters.limits import MachineLimits
 from timetrial.meters.memory import MemorySampler, Peak, figures
 from timetrial.records.energy import Energy
 from timetrial.records.profiled import Profiled
-from timetrial.records.record import Effort, Laps, Outcome, Record, Training, describe_cell
+from timetrial.records.record import Effort, Laps, Outcome, Progress, Record, Training, describe_cell
 from timetrial.records.traces import keep_trace, trace_name
 from timetrial.runner.gate import Gate, Judged
 from timetrial.runner.limits import machine_limits
@@ -130,7 +130,7 @@ class Executor:
             "mode": "measure",
             "data": {name: str(getattr(prepared, name)) for name in ARRAYS},
             "plan": self._plan(step),
-            "accuracy": self.study.accuracy and trial.task == "train" and (step.block, step.role) == (0, "cell"),
+            "accuracy": trial.task == "train" and (step.block, step.role) == (0, "cell") and self.study.accuracy,
             "profile": str(folder / TRACE) if step.role == "profile" else None,
             "repeat": REPEATED_LAPS if (step.block, step.role) == (0, "cell") else 0,
             "cores": cores_given(trial, self.machine),
@@ -223,6 +223,8 @@ class Executor:
         unit = known.get("unit", {})
         return Training(
             **{k: v for k, v in trained.items() if k != "event"},
+            progress=tuple(Progress(**_fields(event)) for event in finished.all("progress")),
+            history=tuple(_fields(event) for event in finished.all("epoch")),
             saved_bytes=saved.get("bytes"),
             baselines=known.get("baselines", {}),
             unit=unit.get("name", ""),
@@ -297,7 +299,9 @@ def _laps(finished: Finished) -> Laps | None:
 
 def _phases(finished: Finished) -> dict[str, float]:
     """As the worker timed them; its end, when it gives back all that it held, can only be seen from outside."""
-    told = {str(event["phase"]): float(event["seconds"]) for event in finished.all("end")}
+    told = dict[str, float]()
+    for event in finished.all("end"):  # a training that is tested after each epoch is a phase in parts
+        told[str(event["phase"])] = told.get(str(event["phase"]), 0.0) + float(event["seconds"])
     return told if finished.teardown_seconds is None else {**told, "teardown": finished.teardown_seconds}
 
 
@@ -306,6 +310,10 @@ def _profiled(finished: Finished, run: str) -> Profiled | None:
     if told is None:
         return None
     return Profiled(**{k: v for k, v in told.items() if k != "event"}, trace=trace_name(run))
+
+
+def _fields(event: Event) -> dict[str, Any]:
+    return {name: value for name, value in event.items() if name not in ("event", "epochs")}
 
 
 def _effort(finished: Finished) -> Effort | None:

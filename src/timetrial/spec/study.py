@@ -117,7 +117,7 @@ class Study(_Model):
     anchor: bool = True  # one cell under a second name, so that the study knows its own noise
     measure: tuple[Measure, ...] = ()  # the profile's unless given; each in runs of its own
     energy: EnergyFrom = EnergyFrom()
-    accuracy: bool = False  # train `recipe.epochs` from the start once per cell, and test
+    accuracy: bool | Literal["each-epoch"] = False  # train all epochs once per cell, and test: after all, or after each
     profile: Profile = "normal"
     seed: Seed = 1
     limits: Limits = Limits()

@@ -277,6 +277,7 @@ class KerasTorch(Keras3):
     def build(self, network, recipe, weights):
         """The loss is made here, else the first `fit` does it and so draws one random number more than later ones."""
         Keras3.build(self, network, recipe, weights)
+        self.network, self.recipe = network, recipe
         output = self.keras.ops.zeros((1,) + tuple(self._model.output_shape[1:]))
         integers = recipe["loss"] == "cross_entropy" and recipe["labels"] == "integer"
         labels = self.keras.ops.zeros(output.shape[:-1], "int32") if integers else output
@@ -316,6 +317,13 @@ class KerasTorch(Keras3):
             return OrderedDict()
         cuda, gpu = self.torch.cuda, self._gpu
         return OrderedDict(live_peak=cuda.max_memory_allocated(gpu), reserved_peak=cuda.max_memory_reserved(gpu))
+
+    def profiler(self, folder, task):
+        if self._compile_word == "inductor":
+            raise Unsupported("torch's compiled code has lost its layers: profile with compile: default")
+        from .torch_profiler import KerasTorchCollector
+
+        return KerasTorchCollector(self, folder, task)
 
 
 class KerasTensorFlow(Keras3):

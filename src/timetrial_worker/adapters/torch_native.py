@@ -287,6 +287,13 @@ class Torch(Adapter):
 
         return multiply
 
+    def profiler(self, folder, task):
+        if self.settings.get("compile") == "compiled":
+            raise Unsupported("torch's compiled code has lost its layers: profile with compile: default")
+        from .torch_profiler import TorchCollector
+
+        return TorchCollector(self, folder, task)
+
     def save(self, path):
         path = path if path.endswith(".pt") else path + ".pt"
         torch.save(self.model.state_dict(), path)
