@@ -29,8 +29,8 @@ def share(found: Diagnosis, kind: Kind) -> float:
 @pytest.mark.parametrize(
     ("ops", "limits", "kind", "part", "words"),
     [
-        (known.COMPUTING, ROOMY, "compute", 0.7, "operations that arithmetic limits: 0.421 GFLOP/s, 42 % of"),
-        (known.COMPUTING, known.limits(100.0, 0.2), "memory", 0.9, "operations that memory bandwidth limits"),
+        (known.COMPUTING, ROOMY, "compute", 0.7, "operations whose limit is arithmetic: 0.421 GFLOP/s, 42 % of"),
+        (known.COMPUTING, known.limits(100.0, 0.2), "memory", 0.9, "operations whose limit is memory bandwidth"),
         (known.STARTING, ROOMY, "dispatch", 1.0, "gaps between operations 4.0 %, 40 operations below 50 µs"),
         (known.WAITING, ROOMY, "input", 0.5, "50 % of a step goes to waiting for batches: nothing else runs meanwhile"),
         (known.COPYING, ROOMY, "layout", 0.6, "60 % of a step goes to copies and transposes"),
@@ -81,7 +81,10 @@ def test_far_from_the_limit_is_told_with_what_the_limit_would_allow() -> None:
     assert seen.attained == pytest.approx(294_912 / 700e-6 / 1e9)
     assert seen.intensity == pytest.approx(294_912 / 36_000)
     assert seen.places == (("conv2 forward", pytest.approx(0.7)),)
-    assert "at the limit they would take 295 µs instead of 700 µs" in answer(found)
+    assert (
+        "so it is how they are done that holds them up: at the limit they would take 295 µs instead of 700 µs"
+        in answer(found)
+    )
     near = diagnose(known.profile(known.COMPUTING), known.limits(0.5, 1.0))
     assert "84 % of this machine's limit, so less work helps" in answer(near)
 
@@ -117,7 +120,7 @@ def test_communication_is_a_kind_that_one_device_does_not_measure() -> None:
 
 def test_kinds_over_their_thresholds_are_named_beside_the_first() -> None:
     said = answer(diagnose(known.profile(known.COMPUTING), ROOMY))
-    assert said.endswith("Also: operations that memory bandwidth limits, 20 %; the optimiser, 6.0 %.")
+    assert said.endswith("Also: operations whose limit is memory bandwidth, 20 %; the optimiser, 6.0 %.")
 
 
 def test_the_largest_share_comes_first_and_what_was_not_measured_last() -> None:

@@ -58,7 +58,7 @@ def cells(table: Any) -> list[list[str]]:
 def test_the_page_has_all_its_parts_in_order() -> None:
     text = Page(page("Where do the milliseconds go?", three(), LIMITS)).text
     parts = (
-        "Where do the milliseconds go?", "torch , 1 ms a step: 65 % of a step goes to operations that arithmetic limits",
+        "Where do the milliseconds go?", "torch , 1 ms a step: 65 % of a step goes to operations whose limit is arithmetic",
         "jax , 1.4 ms a step", "3 profiles · 9 steps traced", "made/cnn, train, batch 32, cpu:2, float32, synthetic",
         "How far these profiles can be trusted", "98 %", "1.02x", "What holds a step up", "Where a step goes",
         "Layer by layer", "Under the roof", "counted from the network, not measured", "One step of torch", "One step of jax",

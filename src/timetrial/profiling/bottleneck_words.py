@@ -6,21 +6,26 @@ from collections.abc import Callable, Mapping
 
 from timetrial.profiling.bottlenecks import NEAR, SHORT_NS, Diagnosis, Finding, Kind
 
-_TITLES: Mapping[Kind, str] = {
-    "compute": "operations that arithmetic limits",
-    "memory": "operations that memory bandwidth limits",
-    "work": "the layers' own operations",
-    "input": "waiting for batches",
-    "dispatch": "starting operations",
-    "communication": "communication",
-    "optimiser": "the optimiser",
-    "layout": "copies and transposes",
-    "other": "operations that nothing is counted of",
+_TITLES: Mapping[Kind, tuple[str, str]] = {
+    "compute": ("operations whose limit is arithmetic", "arithmetic"),
+    "memory": ("operations whose limit is memory bandwidth", "bandwidth"),
+    "work": ("the layers' own operations", "layers"),
+    "input": ("waiting for batches", "batches"),
+    "dispatch": ("starting operations", "starting operations"),
+    "communication": ("communication", "communication"),
+    "optimiser": ("the optimiser", "optimiser"),
+    "layout": ("copies and transposes", "copies"),
+    "other": ("operations that nothing is counted of", "not counted"),
 }
 
 
 def title(kind: Kind) -> str:
-    return _TITLES[kind]
+    return _TITLES[kind][0]
+
+
+def short(kind: Kind) -> str:
+    """For the legend of a chart."""
+    return _TITLES[kind][1]
 
 
 def answer(found: Diagnosis) -> str:
@@ -63,7 +68,8 @@ def _limited(found: Finding) -> str:
     share = f"{rate}, {percent(seen.attained)} of this machine's limit"
     if seen.attained >= NEAR:
         return f"{share}, so less work helps, or a smaller precision"
-    return f"{share}; at the limit they would take {_time(seen.least)} instead of {_time(seen.seconds)}"
+    far = f"at the limit they would take {_time(seen.least)} instead of {_time(seen.seconds)}"
+    return f"{share}, so it is how they are done that holds them up: {far}"
 
 
 def _dispatched(found: Finding) -> str:
