@@ -202,6 +202,7 @@ def test_the_flame_chart_says_what_is_hovered_over() -> None:
     assert 'aria-label="one step"' in drawn.svg
     assert "aten::mkldnn_convolution\nlayer conv1\nforward, conv\n180 µs\n4 KiB allocated" in drawn.svg
     assert "memory not measured" in drawn.svg
+    assert ">conv1: aten::conv2d</text>" in drawn.svg and ">aten::mkldnn_convolution</text>" in drawn.svg
     assert "8 operations, nested ones below" in drawn.caption and "too narrow" not in drawn.caption
 
 
