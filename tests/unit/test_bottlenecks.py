@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from tests.unit import made_profiles as made
 from timetrial.meters.limits import MachineLimits
 from timetrial.profiling.bottleneck_words import answer
 from timetrial.profiling.bottlenecks import KINDS, Diagnosis, Kind, diagnose, together
+from timetrial.profiling.profile import assemble
 from timetrial.profiling.roofline import own, points, roof
 
 ROOMY = known.limits(1.0, 1.0)  # a corner at one operation a byte: the convolutions are above it
@@ -27,8 +29,8 @@ def share(found: Diagnosis, kind: Kind) -> float:
 @pytest.mark.parametrize(
     ("ops", "limits", "kind", "part", "words"),
     [
-        (known.COMPUTING, ROOMY, "compute", 0.7, "operations that arithmetic limits: 0.421 GFLOP/s, 42 % of"),
-        (known.COMPUTING, known.limits(100.0, 0.2), "memory", 0.9, "operations that memory bandwidth limits"),
+        (known.COMPUTING, ROOMY, "compute", 0.7, "operations whose limit is arithmetic: 0.421 GFLOP/s, 42 % of"),
+        (known.COMPUTING, known.limits(100.0, 0.2), "memory", 0.9, "operations whose limit is memory bandwidth"),
         (known.STARTING, ROOMY, "dispatch", 1.0, "gaps between operations 4.0 %, 40 operations below 50 µs"),
         (known.WAITING, ROOMY, "input", 0.5, "50 % of a step goes to waiting for batches: nothing else runs meanwhile"),
         (known.COPYING, ROOMY, "layout", 0.6, "60 % of a step goes to copies and transposes"),
@@ -79,7 +81,10 @@ def test_far_from_the_limit_is_told_with_what_the_limit_would_allow() -> None:
     assert seen.attained == pytest.approx(294_912 / 700e-6 / 1e9)
     assert seen.intensity == pytest.approx(294_912 / 36_000)
     assert seen.places == (("conv2 forward", pytest.approx(0.7)),)
-    assert "at the limit they would take 295 µs instead of 700 µs" in answer(found)
+    assert (
+        "so it is how they are done that holds them up: at the limit they would take 295 µs instead of 700 µs"
+        in answer(found)
+    )
     near = diagnose(known.profile(known.COMPUTING), known.limits(0.5, 1.0))
     assert "84 % of this machine's limit, so less work helps" in answer(near)
 
@@ -115,7 +120,7 @@ def test_communication_is_a_kind_that_one_device_does_not_measure() -> None:
 
 def test_kinds_over_their_thresholds_are_named_beside_the_first() -> None:
     said = answer(diagnose(known.profile(known.COMPUTING), ROOMY))
-    assert said.endswith("Also: operations that memory bandwidth limits, 20 %; the optimiser, 6.0 %.")
+    assert said.endswith("Also: operations whose limit is memory bandwidth, 20 %; the optimiser, 6.0 %.")
 
 
 def test_the_largest_share_comes_first_and_what_was_not_measured_last() -> None:
@@ -191,6 +196,22 @@ def test_a_point_has_what_is_counted_and_what_was_measured() -> None:
     assert relu.attained(limit) == pytest.approx(36_864 / 200e-6 / 1e9)
     assert unseen.flops == 2 * conv.flops and unseen.seconds is None
     assert unseen.rate is None and unseen.bandwidth is None and unseen.attained(limit) is None
+
+
+def test_an_activation_done_within_a_convolution_moves_nothing_of_its_own() -> None:
+    raw = known.raw([("fused", "conv2", "forward", 0, 500, 0), ("fused", "conv2", "forward", 500, 450, 0)])
+    parts = pd.DataFrame({"row": [0, 0, 2, 2], "layer": ["conv2", "conv1.relu"] * 2, "share": [0.9, 0.1] * 2})
+    profile = assemble(replace(raw, parts=parts), made.workload(), made.record())
+    relu = next(point for point in points(profile) if (point.layer, point.phase) == ("conv1.relu", "forward"))
+    limit, _ = roof(ROOMY, profile.header)
+    assert limit is not None and relu.merged and relu.seconds == pytest.approx(50e-6)
+    assert relu.bandwidth is None and relu.attained(limit) is None
+    memory = diagnose(profile, ROOMY).of("memory")
+    assert memory is not None and memory.evidence.bytes_rate == 0
+    alone = assemble(
+        replace(raw, parts=parts.assign(layer=["dense.softmax", "conv1.relu"] * 2)), made.workload(), made.record()
+    )
+    assert not any(point.merged for point in points(alone))
 
 
 def test_inference_has_no_backward_points() -> None:

@@ -6,21 +6,26 @@ from collections.abc import Callable, Mapping
 
 from timetrial.profiling.bottlenecks import NEAR, SHORT_NS, Diagnosis, Finding, Kind
 
-_TITLES: Mapping[Kind, str] = {
-    "compute": "operations that arithmetic limits",
-    "memory": "operations that memory bandwidth limits",
-    "work": "the layers' own operations",
-    "input": "waiting for batches",
-    "dispatch": "starting operations",
-    "communication": "communication",
-    "optimiser": "the optimiser",
-    "layout": "copies and transposes",
-    "other": "operations that nothing is counted of",
+_TITLES: Mapping[Kind, tuple[str, str]] = {
+    "compute": ("operations whose limit is arithmetic", "arithmetic"),
+    "memory": ("operations whose limit is memory bandwidth", "bandwidth"),
+    "work": ("the layers' own operations", "layers"),
+    "input": ("waiting for batches", "batches"),
+    "dispatch": ("starting operations", "starting operations"),
+    "communication": ("communication", "communication"),
+    "optimiser": ("the optimiser", "optimiser"),
+    "layout": ("copies and transposes", "copies"),
+    "other": ("operations that nothing is counted of", "not counted"),
 }
 
 
 def title(kind: Kind) -> str:
-    return _TITLES[kind]
+    return _TITLES[kind][0]
+
+
+def short(kind: Kind) -> str:
+    """For the legend of a chart."""
+    return _TITLES[kind][1]
 
 
 def answer(found: Diagnosis) -> str:
@@ -45,7 +50,7 @@ def answer(found: Diagnosis) -> str:
 def evidence(found: Finding) -> str:
     """The figures behind the share."""
     if found.share is None:
-        return found.note
+        return f"not measured: {found.note}"
     return _DETAILS[found.kind](found) if found.kind in _DETAILS and found.share else ""
 
 
@@ -63,13 +68,15 @@ def _limited(found: Finding) -> str:
     share = f"{rate}, {percent(seen.attained)} of this machine's limit"
     if seen.attained >= NEAR:
         return f"{share}, so less work helps, or a smaller precision"
-    return f"{share}; at the limit they would take {_time(seen.least)} instead of {_time(seen.seconds)}"
+    far = f"at the limit they would take {_time(seen.least)} instead of {_time(seen.seconds)}"
+    return f"{share}, so it is how they are done that holds them up: {far}"
 
 
 def _dispatched(found: Finding) -> str:
     seen = found.evidence
     gap = f"gaps between operations {percent(seen.gap or 0.0)}"
-    return f"{gap}, {seen.short or 0.0:,.0f} operations below {SHORT_NS / 1e3:.0f} µs a step"
+    count = f"{seen.short or 0.0:,.0f}"
+    return f"{gap}, {count} operation{'' if count == '1' else 's'} below {SHORT_NS / 1e3:.0f} µs a step"
 
 
 _DETAILS: Mapping[Kind, Callable[[Finding], str]] = {

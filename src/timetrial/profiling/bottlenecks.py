@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
@@ -34,13 +34,14 @@ Kind = Literal[
     "compute", "memory", "work", "input", "dispatch", "communication", "optimiser", "layout", "other",
 ]  # fmt: skip
 KINDS: tuple[Kind, ...] = get_args(Kind)
+Place: TypeAlias = tuple[str, str]  # layer and phase
 
 SHORT_NS = 50_000  # below it, what a framework takes to start an operation is no longer small beside the operation
 NEAR = 0.5  # of the limit, from which on an operation is held up by the machine rather than by how it is done
 # From these shares of a step on a kind is named: what is done for it then pays. Other kinds are what a step is for.
 NAMED: dict[Kind, float] = {"input": 0.10, "dispatch": 0.10, "optimiser": 0.05, "layout": 0.05}
 NAMED_ELSE = 0.10
-ONE_DEVICE = "not measured: one device has nobody to talk to"
+ONE_DEVICE = "one device has nobody to talk to"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Finding:
     kind: Kind
     share: float | None  # of the step; None: not measured
     evidence: Evidence
-    note: str = ""  # why it is not measured, and what to do
+    note: str = ""  # why it is not measured, and the remedy where there is one
 
     @property
     def named(self) -> bool:
@@ -93,7 +94,7 @@ def diagnose(profile: Profile, limits: MachineLimits | None = None) -> Diagnosis
     known = {(point.layer, point.phase): point for point in points(profile)}
     of = kinds(profile, known, found)
     shares = _shares(profile, of)
-    findings = [_finding(profile, of, shares, kind, known, found) for kind in _asked(found)]
+    findings = [_finding(profile, of == kind, shares, kind, known, found) for kind in _asked(found)]
     findings += [Finding(kind, None, Evidence(), note) for kind, note in _not_measured(found, why).items()]
     ranked = sorted(findings, key=lambda one: (one.share is None, -(one.share or 0.0)))
     return Diagnosis((), tuple(ranked), found, why)
@@ -105,11 +106,11 @@ def _asked(found: Roof | None) -> tuple[Kind, ...]:
 
 
 def _not_measured(found: Roof | None, why: str) -> dict[Kind, str]:
-    notes: dict[Kind, str] = {} if found else {"compute": f"not measured: {why}", "memory": f"not measured: {why}"}
+    notes: dict[Kind, str] = {} if found else {"compute": why, "memory": why}
     return notes | {"communication": ONE_DEVICE}
 
 
-def kinds(profile: Profile, known: dict[tuple[str, str], Point], found: Roof | None) -> NDArray[np.object_]:
+def kinds(profile: Profile, known: dict[Place, Point], found: Roof | None) -> NDArray[np.object_]:
     """A kind for each operation."""
     ops = profile.ops
     phase, of_class = ops["phase"].astype(object), ops["class"].astype(object)
@@ -159,37 +160,39 @@ def _over(part: float, whole: float) -> float:
 
 
 def _finding(
-    profile: Profile, of: NDArray[np.object_], shares: NDArray[np.float64], kind: Kind,
-    known: dict[tuple[str, str], Point], found: Roof | None,
+    profile: Profile, mine: NDArray[np.bool_], shares: NDArray[np.float64], kind: Kind,
+    known: dict[Place, Point], found: Roof | None,
 ) -> Finding:  # fmt: skip
-    mine = of == kind
     gap = max(1.0 - profile.header.coverage, 0.0) if kind == "dispatch" else None
     share = float(shares[mine].sum()) + (gap or 0.0)
-    steps = max(profile.header.steps, 1)
     short = short_ones(profile) & mine
     seconds = share * float(profile.steps["duration_ns"].mean()) / 1e9
-    rates = _rates(profile, mine, seconds, found) if kind in ("compute", "memory", "work") and mine.any() else {}
+    rates = _rates(profile, mine, seconds, known, found) if kind in ("compute", "memory", "work") else {}
     evidence = Evidence(
         seconds=seconds,
         gap=gap,
-        short=float(profile.ops["share"].to_numpy(float)[short].sum()) / steps,
+        short=float(profile.ops["share"].to_numpy(float)[short].sum()) / max(profile.header.steps, 1),
         places=_places(profile, mine, shares),
         **rates,
     )
     return Finding(kind, share, evidence)
 
 
-def _rates(profile: Profile, mine: NDArray[np.bool_], seconds: float, found: Roof | None) -> dict[str, float]:
+def _rates(
+    profile: Profile, mine: NDArray[np.bool_], seconds: float, known: dict[Place, Point], found: Roof | None
+) -> dict[str, float]:
+    """Layer by layer: one that arithmetic limits does not make up for one that memory does."""
+    if not seconds:
+        return {}
     steps = max(profile.header.steps, 1)
-    flops, moved = (float(profile.ops[name].to_numpy(float)[mine].sum()) / steps for name in ("flops", "bytes"))
-    rates = {"flops_rate": _over(flops, seconds), "bytes_rate": _over(moved, seconds), "intensity": _over(flops, moved)}
+    sums = profile.ops[mine].groupby(["layer", "phase"], observed=True)[["flops", "bytes"]].sum() / steps
+    sums.loc[[place in known and known[place].merged for place in sums.index], "bytes"] = 0.0
+    flops, moved = float(sums["flops"].sum()), float(sums["bytes"].sum())
+    rates = {"flops_rate": flops / seconds, "bytes_rate": moved / seconds, "intensity": _over(flops, moved)}
     if found is None:
         return rates
-    # Layer by layer: one that arithmetic limits does not make up for one that memory does.
-    table = pd.DataFrame({name: profile.ops[name] for name in ("layer", "phase", "flops", "bytes")})[mine]
-    sums = table.groupby(["layer", "phase"], observed=True)[["flops", "bytes"]].sum() / steps
     least = float(np.maximum(sums["flops"] / found.product.rate, sums["bytes"] / found.sweep.rate).sum())
-    return rates | {"least": least, "attained": _over(least, seconds)}
+    return rates | {"least": least, "attained": least / seconds}
 
 
 def _places(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from timetrial.meters.limits import Attempt, MachineLimits
 from timetrial.profiling import cost
 from timetrial.profiling.profile import Header, Profile
+from timetrial.profiling.schema import Frame
 from timetrial.spec.placement import Placement
 
 REMEDY = "use measure: [time, profile, limits]"
@@ -43,6 +44,7 @@ class Point:
     flops: float
     bytes: float
     seconds: float | None  # None: no operation of its own was seen
+    merged: bool = False  # done within operations of a layer that multiplies: it moves nothing of its own
 
     @property
     def intensity(self) -> float:
@@ -56,7 +58,7 @@ class Point:
     @property
     def bandwidth(self) -> float | None:
         """Bytes a second, of those that have to be moved at least."""
-        return self.bytes / self.seconds if self.seconds else None
+        return self.bytes / self.seconds if self.seconds and not self.merged else None
 
     def bound(self, roof: Roof) -> str:
         return "compute" if self.intensity >= roof.ridge else "memory"
@@ -67,7 +69,7 @@ class Point:
 
     def attained(self, roof: Roof) -> float | None:
         """Of the limit; above one where caches serve what is counted as moved, or fewer operations do."""
-        return self.least(roof) / self.seconds if self.seconds else None
+        return self.least(roof) / self.seconds if self.seconds and not self.merged else None
 
 
 def points(profile: Profile) -> tuple[Point, ...]:
@@ -79,10 +81,24 @@ def points(profile: Profile) -> tuple[Point, ...]:
         (layer, phase): wall / 1e9
         for layer, phase, wall in zip(table["layer"], table["phase"], table["wall_ns"], strict=True)
     }
+    within = merged(profile.ops)
     return tuple(
-        Point(layer, phase, of.flops, of.bytes, took.get((layer, phase)) or None)
+        Point(layer, phase, of.flops, of.bytes, took.get((layer, phase)) or None, (layer, phase) in within)
         for (layer, phase), of in known.items()
     )
+
+
+def merged(ops: Frame) -> set[tuple[str, str]]:
+    """Layers and phases most of whose time is a share of operations that another layer's multiply-adds are in, such as
+    an activation's in a convolution: what they would read and write alone, they do not."""
+    split = ops[(ops["share"] < 1) & ops["layer"].notna()]
+    if split.empty:
+        return set()
+    most = split.groupby(["thread", "start_ns", "duration_ns", "name"], observed=True)["flops"].transform("max")
+    within = split.index[(split["flops"] == 0) & (most > 0)]
+    table = ops.assign(within=ops["wall_ns"].where(ops.index.isin(within), 0.0))
+    sums = table.groupby(["layer", "phase"], observed=True)[["wall_ns", "within"]].sum()
+    return set(sums.index[sums["within"] > sums["wall_ns"] / 2])
 
 
 def roof(limits: MachineLimits | None, header: Header) -> tuple[Roof | None, str]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import altair as alt
 
-from timetrial.profiling.bottleneck_words import percent, title
+from timetrial.profiling.bottleneck_words import percent, short
 from timetrial.profiling.bottlenecks import KINDS
 from timetrial.profiling.roofline import Point, Roof
 from timetrial.profiling.schema import PHASES
@@ -28,19 +28,19 @@ _ROW = 34
 def shares(work: Work) -> Drawn | None:
     """A bar for each profile that is evidence enough: its step by what holds it up."""
     data = [
-        {"engine": seen.name, "kind": title(one.kind), "order": KINDS.index(one.kind), "share": one.share,
+        {"engine": seen.name, "kind": short(one.kind), "order": KINDS.index(one.kind), "share": one.share,
          "said": percent(one.share), "time": words.duration(one.evidence.seconds)}
         for seen in work.profiles for one in seen.diagnosis.findings if one.share
     ]  # fmt: skip
     if not data:
         return None
     names = [seen.name for seen in work.profiles if seen.diagnosis.findings]
-    met = [kind for kind in KINDS if title(kind) in {row["kind"] for row in data}]
-    scale = alt.Scale(domain=[title(kind) for kind in met], range=[KIND_COLOURS[kind] for kind in met])
+    met = [kind for kind in KINDS if short(kind) in {row["kind"] for row in data}]
+    scale = alt.Scale(domain=[short(kind) for kind in met], range=[KIND_COLOURS[kind] for kind in met])
     y = alt.Y("engine:N", sort=None, scale=alt.Scale(domain=names), title=None)
     part = alt.Axis(format=".0%", tickCount=5)
     x = alt.X("share:Q", title="share of a step", axis=part, scale=alt.Scale(domain=[0, 1]))
-    hue = alt.Color("kind:N", scale=scale, sort=None, legend=alt.Legend(labelLimit=280))
+    hue = alt.Color("kind:N", scale=scale, sort=None, legend=alt.Legend(columns=3))
     bars = _chart(data).mark_bar(stroke="currentColor", strokeWidth=0.6)
     tooltip = ["engine:N", "kind:N", "said:N", "time:N"]
     chart: alt.Chart = bars.encode(y=y, x=x, color=hue, order=alt.Order("order:Q"), tooltip=tooltip)
@@ -55,7 +55,7 @@ def layers(work: Work) -> Drawn | None:
     names = [seen.name for seen in work.profiles]
     met = [phase for phase in PHASES if any(row["phase"] == phase for row in rows)]
     scale = alt.Scale(domain=met, range=[PHASE_COLOURS[phase] for phase in met])
-    y = alt.Y("layer:N", sort=order, title=None, axis=alt.Axis(labelLimit=220))
+    y = alt.Y("layer:N", sort=None, scale=alt.Scale(domain=order), title=None, axis=alt.Axis(labelLimit=220))
     beside = alt.YOffset("engine:N", sort=None, scale=alt.Scale(domain=names, paddingInner=0.15))
     x = alt.X("ms:Q", title="milliseconds of a step, under the profiler", axis=alt.Axis(format="~r", tickCount=6))
     bars = (
@@ -121,6 +121,7 @@ def roofline(work: Work) -> Drawn | None:
     dots = [_dot(seen, point, roof) for seen, roof in found for point in seen.points if point.rate]
     if not dots:
         return None
+    dots.sort(key=lambda dot: -float(dot["ms"]))  # the small ones before the large
     roofs = list({(roof.product.rate, roof.sweep.rate): roof for _, roof in found}.values())
     ends = _ends_of(dots, roofs)
     ticks = alt.Axis(format="~g", tickCount=5)

@@ -15,6 +15,7 @@ from timetrial.report.tables import Cell, Table, number
 
 NO_LAYER = "(no layer)"
 MOST_TYPES = 60  # of an engine; the others together
+_MERGED = ("within another layer's",)
 _TEXT, _RIGHT = ("text", "left"), ("number", "right")
 
 
@@ -117,7 +118,8 @@ def _beside(seen: Seen, limited: bool) -> Iterator[tuple[Cell, ...]]:
             _text(point.layer), _text(point.phase), _text(seen.name),
             number(f"{point.flops / 2:,.0f}", point.flops / 2), number(f"{point.bytes:,.0f}", point.bytes),
             number(words.figures(point.intensity), point.intensity),
-            number(words.duration(point.seconds), point.seconds), _giga(point.rate), _giga(point.bandwidth),
+            replace(number(words.duration(point.seconds), point.seconds), small=_MERGED if point.merged else ()),
+            _giga(point.rate), _giga(point.bandwidth),
             *(_limit(point.attained(roof) if roof else None, point.bound(roof) if roof else "") if limited else ()),
         )  # fmt: skip
 

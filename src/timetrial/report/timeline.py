@@ -37,7 +37,7 @@ def draw(found: Timeline, description: str, width: str = "100%", ink: str = "cur
         heads.append((y + 13, _clean(thread)))
         y += HEAD
         for lane in (lane for lane in found.lanes if lane.thread == thread):
-            bars += [_drawn(bar, y) for bar in lane.bars]
+            bars += [_drawn(bar, y, lane.depth) for bar in lane.bars]
             y += LANE
     template = environment().get_template("timeline.svg.j2")
     svg = template.render(
@@ -57,7 +57,7 @@ def draw(found: Timeline, description: str, width: str = "100%", ink: str = "cur
     return Drawn(Markup(svg), _caption(found, len(threads) - len(shown)))
 
 
-def _drawn(bar: Bar, y: int) -> dict[str, object]:
+def _drawn(bar: Bar, y: int, depth: int) -> dict[str, object]:
     length = max(bar.length, LEAST)
     return {
         "x": f"{100 * min(bar.start, 1 - length):.3f}%",
@@ -66,15 +66,16 @@ def _drawn(bar: Bar, y: int) -> dict[str, object]:
         "fill": PHASE_COLOURS.get(bar.phase, PHASE_COLOURS["unknown"]),
         "faint": bar.count > 1,
         "edged": length >= EDGED,
-        "name": _clean(_name(bar)) if length >= NAMED else "",
+        "name": _clean(_name(bar, depth)) if length >= NAMED else "",
         "said": _clean(said(bar)),
     }
 
 
-def _name(bar: Bar) -> str:
+def _name(bar: Bar, depth: int) -> str:
+    """With its layer, unless that stands above it already."""
     if bar.count > 1:
         return f"{bar.count} others"
-    return f"{bar.layer}: {bar.name}" if bar.layer else bar.name
+    return f"{bar.layer}: {bar.name}" if bar.layer and not depth else bar.name
 
 
 def said(bar: Bar) -> str:
