@@ -18,7 +18,8 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("random", r"random|bernoulli|dropout|threefry|rng|philox|multinomial"),
     ("layout", r"transpose|copy|permute|reorder|to_copy|contiguous|mkltonative|reshape|bitcast|dimshuffle|cast|convert"
                r"|::view|::t\b|as_strided|expand|concat|slice|pad\b|gather|scatter|broadcast|::cat\b|\bpad"),
-    ("reduce", r"sum|mean|reduce|argmax|topk|norm\b|\bmax\b|\bmin\b|softmax|xent|nll|logsumexp|crossentropy|biasaddgrad"),
+    ("reduce", r"sum|mean|reduce|argmax|topk|norm\b|\bmax\b|\bmin\b|softmax|xent|nll|logsumexp|crossentropy"
+               r"|biasaddgrad"),
     ("elementwise", r"relu|add|mul|sub|div|exp|log|sqrt|tanh|sigmoid|gelu|threshold|elemwise|select|compare|where|pow"
                     r"|neg|maximum|minimum|clamp|square|rsqrt|fill|zero|ones|elu|fusion|bias"),
     ("memory", r"alloc|empty|resize|variable|readvariable|const|identity|parameter|get-tuple"),
