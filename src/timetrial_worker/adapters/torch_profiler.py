@@ -100,13 +100,25 @@ class KerasTorchCollector(Collector):
         return self.adapter._gpu is not None
 
     def marked(self):
-        keras, adapter = self.adapter.keras, self.adapter
+        keras = self.adapter.keras
         yield keras.layers.Layer, "__call__", calls(keras.layers.Layer.__call__, self._layers)
         yield keras.Operation, "__call__", calls(keras.Operation.__call__, self._operations)
-        model, optimiser = adapter._model, adapter._optimiser
-        yield model, "compute_loss", within("phase::loss", model.compute_loss)
-        yield optimiser, "apply", within("phase::optimiser", optimiser.apply)
-        yield adapter, "place", within("phase::transfer", adapter.place)
+        for owner, name, phase in self._phases():
+            yield owner, name, within("phase::" + phase, getattr(owner, name))
+
+    def _phases(self):
+        adapter, model, inference = self.adapter, self.adapter._model, self.adapter._inference
+        yield model, "compute_loss", "loss"
+        for metric in model.metrics:  # the mean of the losses, which Keras keeps always
+            for name in ("reset_state", "update_state", "result"):
+                yield metric, name, "loss"
+        yield adapter._optimiser, "apply", "optimiser"
+        # What these do beside the step itself: answers to the host, arrays of the host into batches.
+        yield model, "train_on_batch", "transfer"
+        yield inference, "predict_on_batch", "transfer"
+        yield model, "fit", "input"
+        yield inference, "predict", "input"
+        yield adapter, "place", "transfer"
 
 
 class Swaps(object):
