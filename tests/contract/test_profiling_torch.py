@@ -49,7 +49,9 @@ SMALL = [
         {"embedding": {"vocabulary": 50, "units": 32}}, "positions",
         {"residual": {"body": ["layer_norm", {"attention": {"heads": 4, "causal": True}}]}}, "flatten", *HEAD,
     ]),
-    Case("regression", {"shape": [20]}, [{"dense": {"units": 30, "activation": "tanh"}}, {"dense": {"units": 1}}], {"loss": "mse"}),
+    Case("regression", {"shape": [20]}, [
+        {"dense": {"units": 30, "activation": "tanh", "name": 'my "first" ü\\/layer::%'}}, {"dense": {"units": 1}},
+    ], {"loss": "mse"}),
     Case("slow-marks", {"shape": [20]}, [{"dense": {"units": 30, "activation": "relu"}}, *HEAD]),
 ]  # fmt: skip
 HALF = Case(

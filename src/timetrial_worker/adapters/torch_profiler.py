@@ -3,7 +3,7 @@
 Layers and phases are marked by ranges, which stand in the trace beside the operations:
 
     step::N             around one step
-    layer::NODE         a node of the network, forward
+    layer::NODE         a node of the network, forward; its name as in an address, for kineto escapes no characters
     phase::NAME         forward, head (the activation that only prediction applies), loss, backward, optimiser, transfer
 
 What is marked is replaced while tracing and put back afterwards, so that a step between two traces is the step that is
@@ -12,6 +12,7 @@ that alone costs a small step a tenth. On a GPU its kernels are traced too, whic
 """
 
 import os
+from urllib.parse import quote
 
 import numpy as np
 import torch
@@ -73,7 +74,7 @@ class TorchCollector(Collector):
     def marked(self):
         adapter = self.adapter
         for node, module in zip(adapter.network["nodes"], adapter.modules):
-            yield module, "forward", within("layer::" + node["name"], module.forward)
+            yield module, "forward", within(layer(node["name"]), module.forward)
         if adapter.predictor is not adapter.model:
             head = adapter.predictor[1]
             yield head, "forward", within("phase::head", head.forward)
@@ -90,7 +91,7 @@ class KerasTorchCollector(Collector):
         keras, self._layers, self._operations = adapter.keras, {}, {}
         for operation, name in operations_of(adapter._all_nodes, adapter._node_names):
             known = self._layers if isinstance(operation, keras.layers.Layer) else self._operations
-            known[id(operation)] = Mark("layer::" + name)
+            known[id(operation)] = Mark(layer(name))
         if adapter._inference is not adapter._model:
             self._layers[id(adapter._inference.get_layer("head"))] = Mark("phase::head")
         for model in (adapter._model, adapter._inference):
@@ -144,6 +145,10 @@ def _put(owner, name, value):
         del vars(owner)[name]
     else:
         vars(owner)[name] = value
+
+
+def layer(name):
+    return "layer::" + quote(name)
 
 
 def within(label, call):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,9 +61,10 @@ class Marks:
         """Phase, layer, and whether it is an operation too; None for what is no range."""
         kind, _, word = name.partition("::")
         if kind == "layer":
-            if word not in self.layers:
-                raise TraceError(f"{self._folder}: marks a layer '{word}', which its network does not have; {REMEDY}")
-            return "forward", self.layers.index(word), False
+            layer = unquote(word)
+            if layer not in self.layers:
+                raise TraceError(f"{self._folder}: marks a layer '{layer}', which its network does not have; {REMEDY}")
+            return "forward", self.layers.index(layer), False
         if name == "phase::head":
             return "forward", len(self.layers) - 1, False
         if kind == "phase" and word in PHASES:
