@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import subprocess
+import sys
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,6 +182,27 @@ def test_it_does_not_matter_where_a_chunk_ends(chunk: int, tmp_path: Path, monke
     assert whole[0]["args"]["name"] == "python ü"
 
 
+def test_no_more_than_a_window_of_the_file_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chrome, "CHUNK", 1 << 14)
+    path = training(steps=300).write(tmp_path)
+    size = len(gzip.decompress(path.read_bytes()))
+    tracemalloc.start()
+    count = sum(1 for _ in chrome.events(path))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert count > 300 * 20
+    assert peak < size / 5
+
+
+def test_the_benchmarks_trace_reads(tmp_path: Path) -> None:
+    file = Path(__file__).parents[2] / "benchmarks" / "trace.py"
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    words = [sys.executable, str(file), "--megabytes", "1"]
+    done = subprocess.run(words, check=True, capture_output=True, text=True, cwd=tmp_path, env=variables)
+    assert "100.0% of their time attributed" in done.stdout
+    assert "peak of resident memory" in done.stdout
+
+
 # --- what cannot be read ----------------------------------------------------------------------------------------------
 
 GOOD = training().text()
@@ -212,6 +237,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     "a list for a name": (one(EVENT.replace('"aten::relu"', "[1]")), "a value that cannot be"),
     "a list for a kind": (one(EVENT.replace('"cpu_op"', "[1]")), "a value that cannot be"),
     "a step of no number": (one(EVENT.replace("aten::relu", "step::" + "9" * 30)), "marks no step"),
+    "a number for a name": (one(EVENT.replace('"aten::relu"', "12")), "a value that cannot be"),
     "a list for arguments": (one(EVENT.replace('"args": {}', '"args": [1]')), "a value that cannot be"),
     "a word for a number": (one(EVENT.replace("{}}", '{"Sequence number": "x"}}')), "a value that cannot be"),
     "a huge number": (one(EVENT.replace('"ts": 5', '"ts": 1' + "0" * 400)), "a value that cannot be"),

@@ -3,15 +3,16 @@
 Layers and phases are marked by ranges, which stand in the trace beside the operations:
 
     step::N             around one step
-    layer::NODE         a node of the network, forward
+    layer::NODE         a node of the network, forward; its name as in an address, for kineto escapes no characters
     phase::NAME         forward, head (the activation that only prediction applies), loss, backward, optimiser, transfer
 
 What is marked is replaced while tracing and put back afterwards, so that a step between two traces is the step that is
 timed elsewhere. torch itself marks its optimisers, its loaders and the nodes of backward. Shapes are not recorded:
-that alone costs a small step a tenth.
+that alone costs a small step a tenth. On a GPU its kernels are traced too, which was not tried.
 """
 
 import os
+from urllib.parse import quote
 
 import numpy as np
 import torch
@@ -73,7 +74,7 @@ class TorchCollector(Collector):
     def marked(self):
         adapter = self.adapter
         for node, module in zip(adapter.network["nodes"], adapter.modules):
-            yield module, "forward", within("layer::" + node["name"], module.forward)
+            yield module, "forward", within(layer(node["name"]), module.forward)
         if adapter.predictor is not adapter.model:
             head = adapter.predictor[1]
             yield head, "forward", within("phase::head", head.forward)
@@ -90,7 +91,7 @@ class KerasTorchCollector(Collector):
         keras, self._layers, self._operations = adapter.keras, {}, {}
         for operation, name in operations_of(adapter._all_nodes, adapter._node_names):
             known = self._layers if isinstance(operation, keras.layers.Layer) else self._operations
-            known[id(operation)] = Mark("layer::" + name)
+            known[id(operation)] = Mark(layer(name))
         if adapter._inference is not adapter._model:
             self._layers[id(adapter._inference.get_layer("head"))] = Mark("phase::head")
         for model in (adapter._model, adapter._inference):
@@ -100,13 +101,25 @@ class KerasTorchCollector(Collector):
         return self.adapter._gpu is not None
 
     def marked(self):
-        keras, adapter = self.adapter.keras, self.adapter
+        keras = self.adapter.keras
         yield keras.layers.Layer, "__call__", calls(keras.layers.Layer.__call__, self._layers)
         yield keras.Operation, "__call__", calls(keras.Operation.__call__, self._operations)
-        model, optimiser = adapter._model, adapter._optimiser
-        yield model, "compute_loss", within("phase::loss", model.compute_loss)
-        yield optimiser, "apply", within("phase::optimiser", optimiser.apply)
-        yield adapter, "place", within("phase::transfer", adapter.place)
+        for owner, name, phase in self._phases():
+            yield owner, name, within("phase::" + phase, getattr(owner, name))
+
+    def _phases(self):
+        adapter, model, inference = self.adapter, self.adapter._model, self.adapter._inference
+        yield model, "compute_loss", "loss"
+        for metric in model.metrics:  # the mean of the losses, which Keras keeps always
+            for name in ("reset_state", "update_state", "result"):
+                yield metric, name, "loss"
+        yield adapter._optimiser, "apply", "optimiser"
+        # What these do beside the step itself: answers to the host, arrays of the host into batches.
+        yield model, "train_on_batch", "transfer"
+        yield inference, "predict_on_batch", "transfer"
+        yield model, "fit", "input"
+        yield inference, "predict", "input"
+        yield adapter, "place", "transfer"
 
 
 class Swaps(object):
@@ -132,6 +145,10 @@ def _put(owner, name, value):
         del vars(owner)[name]
     else:
         vars(owner)[name] = value
+
+
+def layer(name):
+    return "layer::" + quote(name)
 
 
 def within(label, call):

@@ -5,7 +5,8 @@ loaders' and those of backward's nodes are torch's own. What runs backward carri
 that made its node, and so comes to that one's layer. Ranges are no operations: time within a step and outside all
 operations stays uncovered.
 
-Kernels of a GPU stand on threads of their own and are tied to what launched them by their correlation.
+Kernels of a GPU stand on threads of their own and are tied to what launched them by their correlation: written from
+kineto's format, and tried on traces made by hand only, not on a GPU.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from numpy.typing import NDArray
 
 from timetrial.profiling.readers.chrome import REMEDY
 from timetrial.profiling.readers.kineto_columns import DEVICE, LAUNCH, MEMORY, Codes, Columns, columns
-from timetrial.profiling.readers.kineto_marks import Marks
-from timetrial.profiling.readers.nesting import Nesting, last_of_each, nest
+from timetrial.profiling.readers.kineto_marks import Marks, Table
+from timetrial.profiling.readers.kineto_nesting import Nesting, last_of_each, nest
 from timetrial.profiling.schema import ATTRIBUTIONS, PHASES, Raw, TraceError, raw_ops, raw_steps
 from timetrial.profiling.workload import Workload
 
@@ -67,7 +68,7 @@ def read(folder: Path, workload: Workload) -> Raw:
 # --- one file ---------------------------------------------------------------------------------------------------------
 
 
-def _round(read_in: Columns, table: Marks.Table, names: Codes, path: Path) -> Round:
+def _round(read_in: Columns, table: Table, names: Codes, path: Path) -> Round:
     steps, main = _steps(read_in, names, path)
     inside = read_in.kind != DEVICE
     is_op = table.is_op(read_in)
@@ -127,7 +128,7 @@ def _launches(read_in: Columns) -> Ints:
     return found
 
 
-def _attributed(read_in: Columns, found: Nesting, table: Marks.Table, at: Ints) -> tuple[Ints, Ints, Ints]:
+def _attributed(read_in: Columns, found: Nesting, table: Table, at: Ints) -> tuple[Ints, Ints, Ints]:
     """Phase, layer and attribution of every row, from the ranges around it or around what launched it."""
     mark, node = found.mark[at], found.node[at]
     phase, layer = table.phase[mark], table.layer[mark]

@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,7 @@ def columns(path: Path, names: Codes, threads: Codes) -> Columns:
             starts.append(start)
             lengths.append(length)
             numbers.append(number if -_MOST_NUMBER <= number < _MOST_NUMBER else -1)
-            codes.append(names[event["name"]])
+            codes.append(names[intern(event["name"])])  # refuses what is no text
             places.append(threads[event.get("pid"), event["tid"], kind == DEVICE])
             kinds.append(kind)
         except KeyError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,31 +23,33 @@ _TORCHS = (
 _OURS = ("step::", "layer::", "phase::")
 
 
+@dataclass(frozen=True)
+class Table:
+    """Names and marks of the files so far, by their numbers."""
+
+    mark: NDArray[np.int64]  # of each name; -1 for none
+    never: NDArray[np.bool_]  # of each name: a range and no operation
+    always: NDArray[np.bool_]  # an operation although it is a range
+    phase: NDArray[np.int64]  # of each mark
+    layer: NDArray[np.int64]  # of each mark; -1 for none
+
+    def is_op(self, read_in: Columns) -> NDArray[np.bool_]:
+        host, annotation = read_in.kind == HOST, read_in.kind == ANNOTATION
+        found: NDArray[np.bool_] = (host & ~self.never[read_in.name]) | (annotation & self.always[read_in.name])
+        return found
+
+
 class Marks:
-    """Ranges by number, over all files; the last one, -1, is what stands within none."""
-
-    @dataclass(frozen=True)
-    class Table:
-        mark: NDArray[np.int64]  # of each name; -1 for none
-        never: NDArray[np.bool_]  # of each name: a range and no operation
-        always: NDArray[np.bool_]  # an operation although it is a range
-        phase: NDArray[np.int64]  # of each mark
-        layer: NDArray[np.int64]  # of each mark; -1 for none
-
-        def is_op(self, read_in: Columns) -> NDArray[np.bool_]:
-            host, annotation = read_in.kind == HOST, read_in.kind == ANNOTATION
-            found: NDArray[np.bool_] = (host & ~self.never[read_in.name]) | (annotation & self.always[read_in.name])
-            return found
+    """A range has the number of its name; -1, the last of all, is what stands within none."""
 
     def __init__(self, network: Network, folder: Path):
         self.layers, self._folder = [node.name for node in network.nodes], folder
 
     def table(self, names: Codes) -> Table:
-        """A mark for each name that means one; as many as there are names, so that a name's number is its mark's."""
         meant = [self._meaning(name) for name in names]
         phases = [PHASES.index(phase) for phase, _, _ in meant]
         marks = [code if found is not None else -1 for code, (_, _, found) in enumerate(meant)]
-        return Marks.Table(
+        return Table(
             np.array(marks, np.int64),
             np.array([name.startswith(_OURS) for name in names], bool),
             np.array([found is True for _, _, found in meant], bool),
@@ -58,9 +61,10 @@ class Marks:
         """Phase, layer, and whether it is an operation too; None for what is no range."""
         kind, _, word = name.partition("::")
         if kind == "layer":
-            if word not in self.layers:
-                raise TraceError(f"{self._folder}: marks a layer '{word}', which its network does not have; {REMEDY}")
-            return "forward", self.layers.index(word), False
+            layer = unquote(word)
+            if layer not in self.layers:
+                raise TraceError(f"{self._folder}: marks a layer '{layer}', which its network does not have; {REMEDY}")
+            return "forward", self.layers.index(layer), False
         if name == "phase::head":
             return "forward", len(self.layers) - 1, False
         if kind == "phase" and word in PHASES:
