@@ -15,7 +15,7 @@ from timetrial.profiling.profile import Header, Profile
 from timetrial.profiling.schema import Frame
 from timetrial.spec.placement import Placement
 
-REMEDY = "use measure: [time, profile, limits]"
+REMEDY = "use measure: [time, profile, limits], or timetrial profile --limits"
 
 
 @dataclass(frozen=True)
