@@ -1,1 +1,1 @@
-"""One module a format of traces: `read(folder, workload)` gives the operations and the steps."""
+"""One module a format of traces: bytes to raw operations. What is wrong with a file is a TraceError that names it."""
