@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -321,31 +322,61 @@ def test_a_full_disk_at_the_weights(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert list((folder / ".work" / "weights").iterdir()) == []
 
 
-def test_a_disk_that_is_really_full(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.install(monkeypatch.setattr)
-    small = tmp_path / "small"
-    small.mkdir()
+@contextlib.contextmanager
+def small_disk(place: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    place.mkdir()
     done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], capture_output=True, text=True
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, text=True
     )
     if done.returncode:
         pytest.skip(f"no small file system can be mounted here: {done.stderr.strip()}")
     try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(folder: Path, but: int = 0) -> Path:
+    """Take all that is free on its disk, but for so many bytes."""
+    with open(folder / "filler", "wb", buffering=0) as filler:
+        with contextlib.suppress(OSError):
+            while True:
+                filler.write(b"x" * 512)
+        filler.truncate(filler.tell() - but)
+    return folder / "filler"
+
+
+def test_a_disk_that_is_really_full(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.install(monkeypatch.setattr)
+    with small_disk(tmp_path / "small") as small:
         shutil.copytree(prepared, small, dirs_exist_ok=True)
         going = bench.campaign(small, "honest", repeat=2).go()
         first = next(going)
-        with open(small / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
-            while True:
-                filler.write(b"x" * 512)
+        filler = fill(small)
         with pytest.raises(StoreError, match="the disk is full"):
             next(going)
-        (small / "filler").unlink()
+        filler.unlink()
         assert Store(small).records("faults") == [first]
         again = bench.campaign(small, "honest", repeat=2)
         assert [step.run for step in again.todo] == [step.run for step in again.all_steps if step.run != first.run]
         assert [record.outcome.kind for record in again.go()] == ["ok"]
-    finally:
-        subprocess.run(["umount", "-l", str(small)], check=True)
+
+
+@pytest.mark.parametrize("but", [0, 2**16])
+def test_a_full_temporary_folder_is_no_failure_of_the_engine(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, but: int
+) -> None:
+    """Neither where nothing can be written at all, nor where the run starts and then cannot go on."""
+    with small_disk(tmp_path / "small") as small:
+        monkeypatch.setattr(tempfile, "tempdir", str(small))
+        filler = fill(small, but)
+        with pytest.raises(StoreError, match=rf"{small}/timetrial-\w+.*: the disk is full; free some space"):
+            bench.run(folder, "talks")
+        assert Store(folder).records("faults") == []
+        filler.unlink()
+        assert os.listdir(small) == []
+        assert [record.outcome.kind for record in bench.run(folder, "talks")] == ["ok"]
 
 
 # --- an engine that remembers ----------------------------------------------------------------------------------------

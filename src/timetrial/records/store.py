@@ -51,11 +51,15 @@ def write_atomically(path: Path, text: str) -> None:
         raise cannot_write(path, error) from error
 
 
-def cannot_write(path: Path, error: OSError) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(
-            f"{path}: the disk is full; free some space and start the study again, it goes on where it was"
-        )
+def is_full(error: OSError) -> bool:
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def cannot_write(path: Path, error: OSError, otherwise: str = "") -> StoreError:
+    """`otherwise`: what else would help against a full disk."""
+    if is_full(error):
+        remedy = f"free some space{otherwise} and start the study again, it goes on where it was"
+        return StoreError(f"{path}: the disk is full; {remedy}")
     return StoreError(f"{path}: cannot be written ({error.strerror or error}); what was measured before is kept")
 
 
