@@ -379,6 +379,21 @@ def test_a_full_temporary_folder_is_no_failure_of_the_engine(
         assert [record.outcome.kind for record in bench.run(folder, "talks")] == ["ok"]
 
 
+def test_arrays_on_a_disk_that_is_really_full(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's own way to write says neither where nor why."""
+    bench.install(monkeypatch.setattr)
+    for part, but in (("data", 2**13), ("data", 2**12), ("weights", 0)):
+        with small_disk(tmp_path / f"{part}-{but}") as small:
+            shutil.copytree(prepared, small, dirs_exist_ok=True)
+            shutil.rmtree(small / ".work" / part)
+            (small / ".work" / part).mkdir()
+            filler = fill(small, but)
+            with pytest.raises(StoreError, match=rf"{small}/\.work/{part}/.*: the disk is full; free some space"):
+                bench.run(small, "honest")
+            filler.unlink()
+            assert [record.outcome.kind for record in bench.run(small, "honest")] == ["ok"]
+
+
 # --- an engine that remembers ----------------------------------------------------------------------------------------
 
 
