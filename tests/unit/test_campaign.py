@@ -213,6 +213,8 @@ def test_fresh_measures_all_again(folder: Path) -> None:
     assert new.run == old.run
     assert new.laps != old.laps
     assert Store(folder).records("faults") == [new]
+    (kept,) = (folder / "faults" / "replaced").iterdir()
+    assert Record.model_validate_json(kept.read_text()) == old
 
 
 def test_a_half_written_record_is_measured_again(folder: Path) -> None:
