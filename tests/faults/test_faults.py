@@ -117,6 +117,16 @@ def test_a_hang_is_a_timeout_that_names_the_phase(folder: Path, engine: str, pha
     assert "limits" in record.outcome.remedy
 
 
+def test_a_longer_limit_tries_again_what_ran_out_of_time(folder: Path) -> None:
+    """As its remedy says; the same limit does not."""
+    short = {"vary": {"recipe.batch": [16, 32]}, "recipe": {}}
+    assert {record.outcome.kind for record in bench.run(folder, "honest", limits={"timeout": 0.05}, **short)} == {
+        "timeout"
+    }
+    assert bench.run(folder, "honest", limits={"timeout": 0.05}, **short) == []
+    assert [record.outcome.kind for record in bench.run(folder, "honest", **short)] == ["ok", "ok"]
+
+
 def test_an_engine_that_eats_all_memory_is_stopped_at_the_limit(folder: Path) -> None:
     record = one(folder, "eatsmemory", limits={"timeout": 20, "memory": "400M"})
     assert record.outcome.kind == "oom"

@@ -15,7 +15,7 @@ from tests.faults import bench
 from timetrial.cli.loading import trials_of
 from timetrial.meters.canary import Canary, Reading, Song
 from timetrial.records.choice import counted, floor_of
-from timetrial.records.record import Laps, Outcome, Record
+from timetrial.records.record import Laps, Limit, Outcome, Record
 from timetrial.report.summary import summarise
 from timetrial.runner import campaign as campaigns
 from timetrial.runner import profiles, session
@@ -220,6 +220,56 @@ def test_a_larger_cell_is_skipped_with_a_record_that_says_why(
     smallest_tried = min(step.trial.recipe.batch for step in played.steps)
     assert all(kinds[batch] == ("oom" if batch in tried(played) else "skipped") for batch in kinds)
     assert all(batch in tried(played) for batch in kinds if batch <= smallest_tried)
+
+
+BATCHES = {"recipe": {}, "vary": {"recipe.batch": [16, 32, 64]}}
+TIMEOUT = Outcome(kind="timeout", reason="late", limit=Limit(timeout=20))
+MEMORY = Outcome(kind="oom", reason="full", limit=Limit(memory=2**30))
+KERNEL = Outcome(kind="oom", reason="killed by the system")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "limits", "again"),
+    [
+        (TIMEOUT, {"timeout": 20}, False), (TIMEOUT, {"timeout": 19}, False), (TIMEOUT, {"timeout": 21}, True),
+        (TIMEOUT, {"timeout": 20, "memory": "64G"}, False),
+        (MEMORY, {"memory": "1G"}, False), (MEMORY, {"memory": "2G"}, True), (MEMORY, {"timeout": "9h", "memory": "1G"}, False),
+        (MEMORY, {}, True), (MEMORY.model_copy(update={"limit": Limit(memory=0.95 * 2**33)}), {}, False),
+        (KERNEL, {"memory": "64G"}, False), (KERNEL, {}, False),
+        (Outcome(kind="crash", reason="no reference", limit=Limit(timeout=20)), {"timeout": 30}, True),
+    ],
+)  # fmt: skip
+def test_what_a_limit_stopped_is_tried_again_where_the_limit_is_larger(
+    installed: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    outcome: Outcome,
+    limits: dict[str, Any],
+    again: bool,
+) -> None:
+    monkeypatch.setattr(Executor, "_free", lambda executor: 2**33)
+    played = Played(monkeypatch, honest=NARROW)
+    played.outcomes["honest"] = outcome
+    assert len(list(play(played, tmp_path, "honest").go())) == 1
+    del played.outcomes["honest"]
+    records = list(play(played, tmp_path, "honest", limits=limits).go())
+    assert {record.outcome.kind for record in records} == ({"ok"} if again else set())
+
+
+def test_a_larger_cell_that_was_skipped_is_tried_again_with_the_smaller(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=NARROW)
+    played.outcomes["honest"] = MEMORY
+    first = list(play(played, tmp_path, "honest", seed=3, limits={"memory": "1G"}, **BATCHES).go())
+    assert "skipped" in {record.outcome.kind for record in first}
+    assert {kept.outcome.remedy for kept in first if kept.outcome.kind == "skipped"} == {
+        "raise limits: {memory: …}, and both are tried again"
+    }
+    del played.outcomes["honest"]
+    again = list(play(played, tmp_path, "honest", seed=3, limits={"memory": "2G"}, **BATCHES).go())
+    assert {record.cell["batch"] for record in again} == {16, 32, 64}
+    assert {record.outcome.kind for record in again} == {"ok"}
 
 
 def tried(played: Played) -> set[int]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.bench import processes_with
-from timetrial.records.record import Outcome
+from timetrial.records.record import Limit, Outcome
 from timetrial.records.store import StoreError
 from timetrial.runner import process
 from timetrial.runner.process import Bounds, Event, Finished, run, tree_memory
@@ -238,6 +238,7 @@ def test_a_worker_that_hangs_is_stopped_and_says_where(worker: Worker, body: str
     finished = worker(body, timeout=0.6)
     assert finished.outcome.kind == "timeout"
     assert finished.outcome.reason == f"not finished after 0.6 s; it was {where}"
+    assert finished.outcome.limit == Limit(timeout=0.6)
     assert "limits" in finished.outcome.remedy
     assert 0.6 <= finished.wall_seconds < 3
 
@@ -256,7 +257,20 @@ def test_the_memory_limit_counts_the_whole_tree(worker: Worker) -> None:
     )
     assert finished.outcome.kind == "oom"
     assert finished.outcome.reason.endswith("of the 0.2 GiB that a run may use")
+    assert finished.outcome.limit == Limit(memory=250 * 2**20)
     assert "limits" in finished.outcome.remedy
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["os.kill(os.getpid(), signal.SIGKILL)", "tell('outcome', kind='oom', reason='MemoryError: std::bad_alloc')"],
+)
+def test_memory_that_no_limit_of_ours_ended_names_a_remedy_that_helps(worker: Worker, body: str) -> None:
+    outcome = worker(body, memory=2**33).outcome
+    assert (outcome.kind, outcome.limit) == ("oom", None)
+    assert outcome.remedy.startswith("a smaller batch or network; ")
+    assert "--fresh" in outcome.remedy
+    assert "limits" not in outcome.remedy
 
 
 def test_memory_within_the_limit_is_no_matter(worker: Worker) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from timetrial.records.record import Outcome
+from timetrial.records.record import Limit, Outcome
 from timetrial.records.store import cannot_write, is_full
 
 Event = dict[str, Any]
@@ -30,6 +30,8 @@ LEAVE_SECONDS = 5.0
 TAIL_LINES = 12
 LONGEST_LINE = 2**26  # more without an end of line is no event
 ROOM = 2**20  # bytes that a disk is to have free where a run's failure is the engine's own
+# Where no limit of the study is in the way, a larger one does nothing.
+OUT_OF_MEMORY = "a smaller batch or network; where more memory has become free, --fresh measures it again"
 ELSEWHERE = ", or set TMPDIR to a folder that has some,"
 MARK = "TIMETRIAL_RUN"  # in the environment of the worker and all that it starts
 
@@ -199,12 +201,14 @@ def _beyond(pid: int, bounds: Bounds, seconds: float, events: list[Event]) -> Ou
             kind="timeout",
             reason=f"not finished after {bounds.timeout:g} s; it was{where}",
             remedy="give it more time with limits: {timeout: …}, or a smaller cell",
+            limit=Limit(timeout=bounds.timeout),
         )
     if bounds.memory is not None and (used := tree_memory(pid)) > bounds.memory:
         return Outcome(
             kind="oom",
             reason=f"used {used / 2**30:.1f} GiB of the {bounds.memory / 2**30:.1f} GiB that a run may use",
             remedy="a smaller batch or network, or limits: {memory: …}",
+            limit=Limit(memory=bounds.memory),
         )
     return None
 
@@ -273,7 +277,8 @@ def _judge(code: int | None, events: list[Event], stderr: Path) -> Outcome:
     said = next((event for event in reversed(events) if event["event"] == "outcome"), None)
     if said is not None:
         kept = () if said["kind"] == "ok" else tail
-        return Outcome(kind=said["kind"], reason=said["reason"], stderr=kept)
+        remedy = OUT_OF_MEMORY if said["kind"] == "oom" else ""
+        return Outcome(kind=said["kind"], reason=said["reason"], remedy=remedy, stderr=kept)
     if code is None:
         reason = f"closed its pipe and went on for {LEAVE_SECONDS:g} s without a result; it was stopped"
         return Outcome(kind="crash", reason=reason, stderr=tail)
@@ -283,7 +288,7 @@ def _judge(code: int | None, events: list[Event], stderr: Path) -> Outcome:
             return Outcome(
                 kind="oom",
                 reason="killed by the system, most likely because the machine's memory was used up",
-                remedy="a smaller batch or network, or limits: {memory: …}",
+                remedy=OUT_OF_MEMORY,
                 exit=f"signal {name}",
                 stderr=tail,
             )
