@@ -19,6 +19,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from markupsafe import Markup
 
 from timetrial import __version__
+from timetrial.records.choice import newest
 from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
 from timetrial.report import charts, energy, notes, regions, spending, words
@@ -74,8 +75,8 @@ def write_page(
     write_atomically(path, page(study, title, groups, records, folder))
 
 
-def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Record], folder: Path) -> str:
-    store = Store(folder)
+def page(study: str, title: str, groups: Sequence[Group], found: Sequence[Record], folder: Path) -> str:
+    store, records = Store(folder), newest(found)
     sections, climbs = _sections(groups, records), _climbs(groups)
     text = _environment().get_template("page.html.j2").render(
         study=study,
@@ -90,7 +91,7 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         method=[*notes.method(records), *_limits(store, study), *_without_energy(store, study)],
         machines=_machines(store, records),
         versions=notes.versions(records),
-        shortcomings=notes.shortcomings(groups, records, store.unreadable(study)),
+        shortcomings=notes.shortcomings(groups, found, store.unreadable(study)),
         folder=str(folder / study),
         command=_command(study, folder, any(section.table.rows for section in sections)),
         config=chart_config("currentColor", _FONT),
