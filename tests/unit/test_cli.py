@@ -94,11 +94,28 @@ def test_a_bad_study_is_one_message_and_exit_code_2(
     result = call(command, "study.yaml")
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert result.stderr.startswith("timetrial: ")
+    assert result.stderr.startswith("timetrial: study.yaml")
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_every_line_of_a_message_names_the_file_and_what_the_command_line_changed(
+    call: Call, tmp_path: Path, command: str
+) -> None:
+    written(tmp_path, recipe={"batch": -5, "epochs": -1})
+    lines = call(command, "study.yaml").stderr.removeprefix("timetrial: ").splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("study.yaml: recipe: ") for line in lines)
+    written(tmp_path)
+    told = call(command, "study.yaml", "-e", "torhc", "--repeat", "3").stderr
+    assert told.startswith(
+        "timetrial: study.yaml with --engine, --repeat: there is no engine 'torhc'; did you mean 'torch'"
+    )
+    built_in = call(command, "quick", "-e", "torhc").stderr
+    assert built_in.startswith("timetrial: there is no engine 'torhc'")
 
 
 @pytest.mark.parametrize(
