@@ -100,6 +100,10 @@ def test_an_engine_that_fails_is_a_record_with_its_reason(folder: Path, engine: 
     record = one(folder, engine)
     assert (record.outcome.kind, record.outcome.reason) == (kind, reason)
     assert "\n" not in record.outcome.reason
+    assert bool(record.outcome.remedy) is (kind in ("crash", "oom"))
+    if kind == "crash":
+        assert record.outcome.remedy.startswith("record and report have the last lines of its log")
+        assert f"`timetrial engines doctor {engine}`" in record.outcome.remedy
     assert record.training is None
     if kind not in ("diverged",):
         assert record.laps is None

@@ -32,6 +32,7 @@ LONGEST_LINE = 2**26  # more without an end of line is no event
 ROOM = 2**20  # bytes that a disk is to have free where a run's failure is the engine's own
 # Where no limit of the study is in the way, a larger one does nothing.
 OUT_OF_MEMORY = "a smaller batch or network; where more memory has become free, --fresh measures it again"
+CRASHED = "record and report have the last lines of its log; `timetrial engines doctor {}` tries the engine alone"
 ELSEWHERE = ", or set TMPDIR to a folder that has some,"
 MARK = "TIMETRIAL_RUN"  # in the environment of the worker and all that it starts
 
@@ -106,6 +107,8 @@ def run(
     outcome = stopped or _judge(worker.returncode if left else None, events, folder / "stderr")
     if not (outcome.ok or stopped or _has_room(folder)):
         raise cannot_write(folder, OSError(errno.ENOSPC, ""), ELSEWHERE)
+    if outcome.kind == "crash":
+        outcome = outcome.model_copy(update={"remedy": CRASHED.format(job.get("engine", "NAME"))})
     teardown = gone - heard if outcome.ok else None
     return Finished(outcome, events, time.monotonic() - start, time.process_time() - busy, teardown)
 
