@@ -147,6 +147,8 @@ def test_a_study_that_is_not_there_is_one_message(call: Call, tmp_path: Path, na
         (["engines", "add", "tensorflo"], 2, "there is no engine 'tensorflo'; did you mean 'tensorflow'?"),
         (["engines", "doctor", "nobody"], 2, "there is no engine 'nobody'"),
         (["show"], 1, "there are no records yet; `timetrial quick` makes the first"),
+        (["show", "--records", __file__], 2, f"{__file__}: is no folder; --records names"),
+        (["show", "quick", "--records", __file__], 2, f"{__file__}: is no folder; --records names"),
         (["show", "nothing"], 2, "there are no records of a study 'nothing' (there are: none yet)"),
         (["show", "--sql", "SELECT 1 FROM runs"], 1, "there are no records to query yet"),
         (["quick", "-e", "nobody"], 2, "there is no engine 'nobody'"),
@@ -260,6 +262,7 @@ def test_failures_are_rows_with_their_reason(call: Call, tmp_path: Path) -> None
     written(tmp_path, engines=["honest", "raises", "otherpadding"])
     result = call("run", "study.yaml")
     assert "raises: crash  RuntimeError: the kernel could not be launched" in result.stdout
+    assert "`timetrial engines doctor raises` tries the engine alone" in " ".join(result.stdout.split())
     assert "otherpadding: wrong  differs from the reference first in the output of layer conv2d_1" in result.stdout
 
 
@@ -330,6 +333,23 @@ def test_json_of_plan_run_and_show(call: Call, tmp_path: Path) -> None:
     shown = call("show", "faults", "--json")
     assert strict(shown.stdout)["groups"] == strict(ran.stdout)["groups"]
     assert strict(call("show", "--json").stdout) == {"faults": 4}  # what failed is not tried again
+
+
+def test_files_that_are_no_records_are_counted_and_named_where_studies_are_listed(call: Call, tmp_path: Path) -> None:
+    store = Store(tmp_path / "records")
+    store.write(record(study="good"))
+    for name in ("good", "bad"):
+        (tmp_path / "records" / name).mkdir(exist_ok=True)
+        (tmp_path / "records" / name / "half.json").write_text('{"run"')
+    (tmp_path / "records" / "bad" / "other.json").write_text("[]")
+    shown = call("show")
+    assert shown.exit_code == 0
+    assert shown.stdout == "bad: 0 runs, 2 files that are no records\ngood: 1 run, 1 file that is no record\n"
+    lines = shown.stderr.splitlines()
+    assert lines == call("show", "--json").stderr.splitlines()
+    assert lines[0] == "records/bad/half.json: left out, not whole JSON: half written or damaged"
+    assert [line.partition(":")[0] for line in lines[1:]] == ["records/bad/other.json", "records/good/half.json"]
+    assert strict(call("show", "--json").stdout) == {"bad": 0, "good": 1}
 
 
 def test_json_of_show_without_records_is_an_empty_object(call: Call) -> None:
@@ -456,7 +476,7 @@ def test_the_folder_of_the_records_may_stand_in_the_environment(
 ) -> None:
     Store(tmp_path / "elsewhere").write(record())
     monkeypatch.setenv("TIMETRIAL_RECORDS", str(tmp_path / "elsewhere"))
-    assert call("show").stdout == "s: 1 runs\n"
+    assert call("show").stdout == "s: 1 run\n"
     assert call("show", "--records", tmp_path / "nowhere").exit_code == 1
 
 
