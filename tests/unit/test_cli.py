@@ -23,7 +23,7 @@ from timetrial import __version__
 from timetrial.cli import shared
 from timetrial.cli.loading import ZooResolver, changed, open_study, trials_of
 from timetrial.cli.main import app
-from timetrial.engines import locate
+from timetrial.engines import environments, locate
 from timetrial.records.store import Store
 from timetrial.spec.study import parse_study
 
@@ -414,6 +414,34 @@ def test_json_of_models_engines_and_doctor(call: Call) -> None:
     assert {"name", "colour", "found", "remedy", "usable"} == set(machine["grade"]["points"][0])
     (health,) = strict(call("engines", "doctor", "reference", "--json").stdout)
     assert (health["name"], health["ok"]) == ("reference", True)
+
+
+def test_json_of_engines_that_are_added_and_removed(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = environments.Environment(
+        "jax", tmp_path / "jax", tmp_path / "jax/bin/python", "3.11.2", {"jax": "0.10.2"}, ("jax",),
+        {"keras-jax": ("keras is broken", "make it again")},
+    )  # fmt: skip
+    monkeypatch.setattr(environments, "add", lambda name, say, *rest: (say("making it"), made)[1])
+    monkeypatch.setattr(environments, "lacking", lambda name, python: "too old a machine" if name == "torch" else None)
+    monkeypatch.setattr(environments, "remove", lambda name, say: ("jax", "keras-jax"))
+    added = call("engines", "add", "jax", "torch", "--if-possible", "--json")
+    assert added.exit_code == 0
+    assert "torch: SKIPPED; too old a machine" in added.stderr
+    assert strict(added.stdout) == [
+        {
+            "name": "jax", "environment": "jax", "folder": str(tmp_path / "jax"), "interpreter": str(tmp_path / "jax/bin/python"),
+            "python": "3.11.2", "versions": {"jax": "0.10.2"}, "serves": ["jax"],
+            "broken": {"keras-jax": {"problem": "keras is broken", "remedy": "make it again"}}, "skipped": None,
+        },
+        {"name": "torch", "skipped": "too old a machine"},
+    ]  # fmt: skip
+    assert "keras is broken → make it again" in added.stderr
+    removed = call("engines", "remove", "jax", "--json")
+    assert strict(removed.stdout) == [{"name": "jax", "removed": ["jax", "keras-jax"]}]
+    assert call("engines", "remove", "jax").stdout == ""
+    assert call("engines", "add", "jax").stdout == f"jax: jax in {tmp_path / 'jax'}\n"
 
 
 def test_the_doctor_answers_first_and_gives_reasons_then(call: Call) -> None:
