@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import traceback
+from contextlib import suppress
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -80,8 +81,9 @@ def main(path, descriptor):
         modes[job["mode"]](job, wire)
     except BaseException as error:  # whatever ends the run is an outcome, never a lost cell
         kind, reason = outcome_of(error)
-        traceback.print_exc()
         wire.tell("outcome", kind=kind, reason=reason)
+        with suppress(Exception):  # where the disk is full nothing can be printed; it is told already
+            traceback.print_exc()
         return 1
     wire.tell("outcome", kind="ok", reason="")
     return 0
@@ -89,6 +91,7 @@ def main(path, descriptor):
 
 if __name__ == "__main__":
     status = main(sys.argv[1], int(sys.argv[2]))
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):
+            stream.flush()
     os._exit(status)  # some frameworks abort while the interpreter shuts down, when everything is told

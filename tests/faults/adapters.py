@@ -125,6 +125,17 @@ class Rubbish(Honest):
                 os.write(int(name), b'I0000 log {"event": 1 \xff\xfe [[[[ no end of line')
 
 
+class Talks(Honest):
+    """Once, and more than a disk that is nearly full can take."""
+
+    silent = False
+
+    def in_the_laps(self):
+        if not self.silent:
+            self.silent = True
+            print("x" * 2**18, flush=True)
+
+
 class LeavesChild(Honest):
     """Starts one child in its own group and one in a session of its own; neither ends by itself in time."""
 

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -99,6 +100,10 @@ def test_an_engine_that_fails_is_a_record_with_its_reason(folder: Path, engine: 
     record = one(folder, engine)
     assert (record.outcome.kind, record.outcome.reason) == (kind, reason)
     assert "\n" not in record.outcome.reason
+    assert bool(record.outcome.remedy) is (kind in ("crash", "oom"))
+    if kind == "crash":
+        assert record.outcome.remedy.startswith("record and report have the last lines of its log")
+        assert f"`timetrial engines doctor {engine}`" in record.outcome.remedy
     assert record.training is None
     if kind not in ("diverged",):
         assert record.laps is None
@@ -114,6 +119,16 @@ def test_a_hang_is_a_timeout_that_names_the_phase(folder: Path, engine: str, pha
     assert record.outcome.kind == "timeout"
     assert record.outcome.reason == f"not finished after 1.5 s; it was in the phase {phase}"
     assert "limits" in record.outcome.remedy
+
+
+def test_a_longer_limit_tries_again_what_ran_out_of_time(folder: Path) -> None:
+    """As its remedy says; the same limit does not."""
+    short = {"vary": {"recipe.batch": [16, 32]}, "recipe": {}}
+    assert {record.outcome.kind for record in bench.run(folder, "honest", limits={"timeout": 0.05}, **short)} == {
+        "timeout"
+    }
+    assert bench.run(folder, "honest", limits={"timeout": 0.05}, **short) == []
+    assert [record.outcome.kind for record in bench.run(folder, "honest", **short)] == ["ok", "ok"]
 
 
 def test_an_engine_that_eats_all_memory_is_stopped_at_the_limit(folder: Path) -> None:
@@ -321,31 +336,76 @@ def test_a_full_disk_at_the_weights(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert list((folder / ".work" / "weights").iterdir()) == []
 
 
-def test_a_disk_that_is_really_full(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    bench.install(monkeypatch.setattr)
-    small = tmp_path / "small"
-    small.mkdir()
+@contextlib.contextmanager
+def small_disk(place: Path) -> Iterator[Path]:
+    """A file system of one megabyte."""
+    place.mkdir()
     done = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(small)], capture_output=True, text=True
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, text=True
     )
     if done.returncode:
         pytest.skip(f"no small file system can be mounted here: {done.stderr.strip()}")
     try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(folder: Path, but: int = 0) -> Path:
+    """Take all that is free on its disk, but for so many bytes."""
+    with open(folder / "filler", "wb", buffering=0) as filler:
+        with contextlib.suppress(OSError):
+            while True:
+                filler.write(b"x" * 512)
+        filler.truncate(filler.tell() - but)
+    return folder / "filler"
+
+
+def test_a_disk_that_is_really_full(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.install(monkeypatch.setattr)
+    with small_disk(tmp_path / "small") as small:
         shutil.copytree(prepared, small, dirs_exist_ok=True)
         going = bench.campaign(small, "honest", repeat=2).go()
         first = next(going)
-        with open(small / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
-            while True:
-                filler.write(b"x" * 512)
+        filler = fill(small)
         with pytest.raises(StoreError, match="the disk is full"):
             next(going)
-        (small / "filler").unlink()
+        filler.unlink()
         assert Store(small).records("faults") == [first]
         again = bench.campaign(small, "honest", repeat=2)
         assert [step.run for step in again.todo] == [step.run for step in again.all_steps if step.run != first.run]
         assert [record.outcome.kind for record in again.go()] == ["ok"]
-    finally:
-        subprocess.run(["umount", "-l", str(small)], check=True)
+
+
+@pytest.mark.parametrize("but", [0, 2**16])
+def test_a_full_temporary_folder_is_no_failure_of_the_engine(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, but: int
+) -> None:
+    """Neither where nothing can be written at all, nor where the run starts and then cannot go on."""
+    with small_disk(tmp_path / "small") as small:
+        monkeypatch.setattr(tempfile, "tempdir", str(small))
+        filler = fill(small, but)
+        with pytest.raises(StoreError, match=rf"{small}/timetrial-\w+.*: the disk is full; free some space"):
+            bench.run(folder, "talks")
+        assert Store(folder).records("faults") == []
+        filler.unlink()
+        assert os.listdir(small) == []
+        assert [record.outcome.kind for record in bench.run(folder, "talks")] == ["ok"]
+
+
+def test_arrays_on_a_disk_that_is_really_full(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's own way to write says neither where nor why."""
+    bench.install(monkeypatch.setattr)
+    for part, but in (("data", 2**13), ("data", 2**12), ("weights", 0)):
+        with small_disk(tmp_path / f"{part}-{but}") as small:
+            shutil.copytree(prepared, small, dirs_exist_ok=True)
+            shutil.rmtree(small / ".work" / part)
+            (small / ".work" / part).mkdir()
+            filler = fill(small, but)
+            with pytest.raises(StoreError, match=rf"{small}/\.work/{part}/.*: the disk is full; free some space"):
+                bench.run(small, "honest")
+            filler.unlink()
+            assert [record.outcome.kind for record in bench.run(small, "honest")] == ["ok"]
 
 
 # --- an engine that remembers ----------------------------------------------------------------------------------------

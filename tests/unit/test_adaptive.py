@@ -12,12 +12,17 @@ from typing import Any
 import pytest
 
 from tests.faults import bench
+from tests.unit import made_records as made
 from timetrial.cli.loading import trials_of
 from timetrial.meters.canary import Canary, Reading, Song
-from timetrial.records.choice import counted, floor_of
-from timetrial.records.record import Laps, Outcome, Record
+from timetrial.records.choice import counted, floor_of, newest
+from timetrial.records.digest import Digest, briefs, digests
+from timetrial.records.record import Laps, Limit, Outcome, Record
+from timetrial.records.store import Store
+from timetrial.report.notes import remarks, shortcomings
 from timetrial.report.summary import summarise
 from timetrial.runner import campaign as campaigns
+from timetrial.runner import executor as executors
 from timetrial.runner import profiles, session
 from timetrial.runner.campaign import Campaign
 from timetrial.runner.executor import Executor
@@ -146,6 +151,55 @@ def test_a_run_beside_an_unsteady_machine_is_made_again_twice_at_most_and_the_la
     assert list(again.go()) == []
 
 
+def test_show_counts_what_run_counts(installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a cell, the runs of its newest code and versions: the others are said, and are no part of it."""
+    played = Played(monkeypatch, honest=NARROW)
+    store = Store(tmp_path)
+    for record in play(played, tmp_path, "honest", anchor=True, repeat=4).go():
+        store.write(record.model_copy(update={"started": "2026-01-01T00:00:00+00:00"}))
+    for module in (campaigns, executors):
+        monkeypatch.setattr(module, "adapter_digest", lambda adapter: "newer")
+    campaign = play(played, tmp_path, "honest", anchor=True, repeat=2)
+    list(campaign.go())
+    ran, kept = list(campaign.done.values()), store.records("faults")
+    assert (len(ran), len(kept)) == (4, 8)
+    assert sorted(record.run for record in counted(kept)) == sorted(record.run for record in ran)
+    (row,), (same,) = (summarise(found)[0].rows for found in (kept, ran))
+    assert row == same and row.step is not None and row.step.processes == 2
+    (brief,) = briefs(item for item in digests(tmp_path) if isinstance(item, Digest))
+    assert len(brief.seconds) == 2
+    said = "4 runs are left out: made with other code or versions than the newest runs of their cells."
+    assert said in remarks(summarise(kept), kept) and said in shortcomings(summarise(kept), kept, ())
+    assert not any("left out" in text for text in remarks(summarise(ran), ran))
+
+
+def test_a_fresh_run_counts_and_not_an_older_attempt_of_it(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (record,) = play(Played(monkeypatch, honest=NARROW), tmp_path, "honest", repeat=1).go()
+    older = record.model_copy(
+        update={"run": f"{record.run}-again2", "attempt": 2, "started": "2026-01-01T00:00:00+00:00"}
+    )
+    assert counted([record, older]) == counted([older, record]) == [record]
+
+
+@pytest.mark.parametrize(
+    ("change", "left"),
+    [
+        ({}, 2), ({"hashes": {"adapter": "b"}}, 1), ({"versions": {"jax": "2.0", "numpy": "2.0"}}, 1),
+        ({"versions": {"jax": "1.0"}}, 2),  # one may tell fewer than another
+        ({"versions": {}}, 2), ({"versions": {"jax": "1.0", "numpy": "2.0", "python": "3.11"}}, 2),
+        ({"machine": "other", "hashes": {"adapter": "b"}}, 2), ({"study": "other", "hashes": {"adapter": "b"}}, 2),
+        ({"trial": "other", "hashes": {"adapter": "b"}}, 2),
+    ],
+)  # fmt: skip
+def test_the_newest_code_and_versions_of_a_cell_count(change: dict[str, Any], left: int) -> None:
+    old = made.record("jax", 0, 1e-3, started="2026-01-01T00:00:00+00:00")
+    new = made.record("jax", 1, 1e-3, started="2026-01-02T00:00:00+00:00", **change)
+    for records in ([old, new], [new, old]):
+        assert len(newest(records)) == left and new in newest(records)
+
+
 def test_quick_does_not_repeat(installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Flagged(Played):
         def flags(self, step: Step) -> dict[str, Any]:
@@ -220,6 +274,56 @@ def test_a_larger_cell_is_skipped_with_a_record_that_says_why(
     smallest_tried = min(step.trial.recipe.batch for step in played.steps)
     assert all(kinds[batch] == ("oom" if batch in tried(played) else "skipped") for batch in kinds)
     assert all(batch in tried(played) for batch in kinds if batch <= smallest_tried)
+
+
+BATCHES = {"recipe": {}, "vary": {"recipe.batch": [16, 32, 64]}}
+TIMEOUT = Outcome(kind="timeout", reason="late", limit=Limit(timeout=20))
+MEMORY = Outcome(kind="oom", reason="full", limit=Limit(memory=2**30))
+KERNEL = Outcome(kind="oom", reason="killed by the system")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "limits", "again"),
+    [
+        (TIMEOUT, {"timeout": 20}, False), (TIMEOUT, {"timeout": 19}, False), (TIMEOUT, {"timeout": 21}, True),
+        (TIMEOUT, {"timeout": 20, "memory": "64G"}, False),
+        (MEMORY, {"memory": "1G"}, False), (MEMORY, {"memory": "2G"}, True), (MEMORY, {"timeout": "9h", "memory": "1G"}, False),
+        (MEMORY, {}, True), (MEMORY.model_copy(update={"limit": Limit(memory=0.95 * 2**33)}), {}, False),
+        (KERNEL, {"memory": "64G"}, False), (KERNEL, {}, False),
+        (Outcome(kind="crash", reason="no reference", limit=Limit(timeout=20)), {"timeout": 30}, True),
+    ],
+)  # fmt: skip
+def test_what_a_limit_stopped_is_tried_again_where_the_limit_is_larger(
+    installed: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    outcome: Outcome,
+    limits: dict[str, Any],
+    again: bool,
+) -> None:
+    monkeypatch.setattr(Executor, "_free", lambda executor: 2**33)
+    played = Played(monkeypatch, honest=NARROW)
+    played.outcomes["honest"] = outcome
+    assert len(list(play(played, tmp_path, "honest").go())) == 1
+    del played.outcomes["honest"]
+    records = list(play(played, tmp_path, "honest", limits=limits).go())
+    assert {record.outcome.kind for record in records} == ({"ok"} if again else set())
+
+
+def test_a_larger_cell_that_was_skipped_is_tried_again_with_the_smaller(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = Played(monkeypatch, honest=NARROW)
+    played.outcomes["honest"] = MEMORY
+    first = list(play(played, tmp_path, "honest", seed=3, limits={"memory": "1G"}, **BATCHES).go())
+    assert "skipped" in {record.outcome.kind for record in first}
+    assert {kept.outcome.remedy for kept in first if kept.outcome.kind == "skipped"} == {
+        "raise limits: {memory: …}, and both are tried again"
+    }
+    del played.outcomes["honest"]
+    again = list(play(played, tmp_path, "honest", seed=3, limits={"memory": "2G"}, **BATCHES).go())
+    assert {record.cell["batch"] for record in again} == {16, 32, 64}
+    assert {record.outcome.kind for record in again} == {"ok"}
 
 
 def tried(played: Played) -> set[int]:

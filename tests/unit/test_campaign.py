@@ -16,7 +16,7 @@ from tests.faults import bench
 from tests.unit.test_study import trials
 from timetrial.engines import registry
 from timetrial.meters.hardware import Machine
-from timetrial.records.record import Outcome, Record
+from timetrial.records.record import Limit, Outcome, Record
 from timetrial.records.store import Store
 from timetrial.runner import executor, work
 from timetrial.runner import gate as gates
@@ -213,6 +213,8 @@ def test_fresh_measures_all_again(folder: Path) -> None:
     assert new.run == old.run
     assert new.laps != old.laps
     assert Store(folder).records("faults") == [new]
+    (kept,) = (folder / "faults" / "replaced").iterdir()
+    assert Record.model_validate_json(kept.read_text()) == old
 
 
 def test_a_half_written_record_is_measured_again(folder: Path) -> None:
@@ -396,6 +398,7 @@ def test_where_the_reference_cannot_work_nothing_is_proved(folder: Path, monkeyp
     (record,) = bench.run(folder, "honest", limits={"timeout": 1.5})
     assert record.outcome.kind == "crash"
     assert record.outcome.reason.startswith("the reference could not compute tiny: not finished after 1.5 s")
+    assert record.outcome.limit == Limit(timeout=1.5)  # with more time it may
     assert record.laps is None
 
 

@@ -23,7 +23,7 @@ from timetrial import __version__
 from timetrial.cli import shared
 from timetrial.cli.loading import ZooResolver, changed, open_study, trials_of
 from timetrial.cli.main import app
-from timetrial.engines import locate
+from timetrial.engines import environments, locate
 from timetrial.records.store import Store
 from timetrial.spec.study import parse_study
 
@@ -94,11 +94,28 @@ def test_a_bad_study_is_one_message_and_exit_code_2(
     result = call(command, "study.yaml")
     assert result.exit_code == 2
     assert result.stdout == ""
-    assert result.stderr.startswith("timetrial: ")
+    assert result.stderr.startswith("timetrial: study.yaml")
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize("command", ["plan", "run"])
+def test_every_line_of_a_message_names_the_file_and_what_the_command_line_changed(
+    call: Call, tmp_path: Path, command: str
+) -> None:
+    written(tmp_path, recipe={"batch": -5, "epochs": -1})
+    lines = call(command, "study.yaml").stderr.removeprefix("timetrial: ").splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith("study.yaml: recipe: ") for line in lines)
+    written(tmp_path)
+    told = call(command, "study.yaml", "-e", "torhc", "--repeat", "3").stderr
+    assert told.startswith(
+        "timetrial: study.yaml with --engine, --repeat: there is no engine 'torhc'; did you mean 'torch'"
+    )
+    built_in = call(command, "quick", "-e", "torhc").stderr
+    assert built_in.startswith("timetrial: there is no engine 'torhc'")
 
 
 @pytest.mark.parametrize(
@@ -130,6 +147,8 @@ def test_a_study_that_is_not_there_is_one_message(call: Call, tmp_path: Path, na
         (["engines", "add", "tensorflo"], 2, "there is no engine 'tensorflo'; did you mean 'tensorflow'?"),
         (["engines", "doctor", "nobody"], 2, "there is no engine 'nobody'"),
         (["show"], 1, "there are no records yet; `timetrial quick` makes the first"),
+        (["show", "--records", __file__], 2, f"{__file__}: is no folder; --records names"),
+        (["show", "quick", "--records", __file__], 2, f"{__file__}: is no folder; --records names"),
         (["show", "nothing"], 2, "there are no records of a study 'nothing' (there are: none yet)"),
         (["show", "--sql", "SELECT 1 FROM runs"], 1, "there are no records to query yet"),
         (["quick", "-e", "nobody"], 2, "there is no engine 'nobody'"),
@@ -243,6 +262,7 @@ def test_failures_are_rows_with_their_reason(call: Call, tmp_path: Path) -> None
     written(tmp_path, engines=["honest", "raises", "otherpadding"])
     result = call("run", "study.yaml")
     assert "raises: crash  RuntimeError: the kernel could not be launched" in result.stdout
+    assert "`timetrial engines doctor raises` tries the engine alone" in " ".join(result.stdout.split())
     assert "otherpadding: wrong  differs from the reference first in the output of layer conv2d_1" in result.stdout
 
 
@@ -315,6 +335,23 @@ def test_json_of_plan_run_and_show(call: Call, tmp_path: Path) -> None:
     assert strict(call("show", "--json").stdout) == {"faults": 4}  # what failed is not tried again
 
 
+def test_files_that_are_no_records_are_counted_and_named_where_studies_are_listed(call: Call, tmp_path: Path) -> None:
+    store = Store(tmp_path / "records")
+    store.write(record(study="good"))
+    for name in ("good", "bad"):
+        (tmp_path / "records" / name).mkdir(exist_ok=True)
+        (tmp_path / "records" / name / "half.json").write_text('{"run"')
+    (tmp_path / "records" / "bad" / "other.json").write_text("[]")
+    shown = call("show")
+    assert shown.exit_code == 0
+    assert shown.stdout == "bad: 0 runs, 2 files that are no records\ngood: 1 run, 1 file that is no record\n"
+    lines = shown.stderr.splitlines()
+    assert lines == call("show", "--json").stderr.splitlines()
+    assert lines[0] == "records/bad/half.json: left out, not whole JSON: half written or damaged"
+    assert [line.partition(":")[0] for line in lines[1:]] == ["records/bad/other.json", "records/good/half.json"]
+    assert strict(call("show", "--json").stdout) == {"bad": 0, "good": 1}
+
+
 def test_json_of_show_without_records_is_an_empty_object(call: Call) -> None:
     assert strict(call("show", "--json").stdout) == {}
 
@@ -379,6 +416,34 @@ def test_json_of_models_engines_and_doctor(call: Call) -> None:
     assert (health["name"], health["ok"]) == ("reference", True)
 
 
+def test_json_of_engines_that_are_added_and_removed(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = environments.Environment(
+        "jax", tmp_path / "jax", tmp_path / "jax/bin/python", "3.11.2", {"jax": "0.10.2"}, ("jax",),
+        {"keras-jax": ("keras is broken", "make it again")},
+    )  # fmt: skip
+    monkeypatch.setattr(environments, "add", lambda name, say, *rest: (say("making it"), made)[1])
+    monkeypatch.setattr(environments, "lacking", lambda name, python: "too old a machine" if name == "torch" else None)
+    monkeypatch.setattr(environments, "remove", lambda name, say: ("jax", "keras-jax"))
+    added = call("engines", "add", "jax", "torch", "--if-possible", "--json")
+    assert added.exit_code == 0
+    assert "torch: SKIPPED; too old a machine" in added.stderr
+    assert strict(added.stdout) == [
+        {
+            "name": "jax", "environment": "jax", "folder": str(tmp_path / "jax"), "interpreter": str(tmp_path / "jax/bin/python"),
+            "python": "3.11.2", "versions": {"jax": "0.10.2"}, "serves": ["jax"],
+            "broken": {"keras-jax": {"problem": "keras is broken", "remedy": "make it again"}}, "skipped": None,
+        },
+        {"name": "torch", "skipped": "too old a machine"},
+    ]  # fmt: skip
+    assert "keras is broken → make it again" in added.stderr
+    removed = call("engines", "remove", "jax", "--json")
+    assert strict(removed.stdout) == [{"name": "jax", "removed": ["jax", "keras-jax"]}]
+    assert call("engines", "remove", "jax").stdout == ""
+    assert call("engines", "add", "jax").stdout == f"jax: jax in {tmp_path / 'jax'}\n"
+
+
 def test_the_doctor_answers_first_and_gives_reasons_then(call: Call) -> None:
     done = call("doctor")
     assert done.exit_code == 0, done.stderr
@@ -439,7 +504,7 @@ def test_the_folder_of_the_records_may_stand_in_the_environment(
 ) -> None:
     Store(tmp_path / "elsewhere").write(record())
     monkeypatch.setenv("TIMETRIAL_RECORDS", str(tmp_path / "elsewhere"))
-    assert call("show").stdout == "s: 1 runs\n"
+    assert call("show").stdout == "s: 1 run\n"
     assert call("show", "--records", tmp_path / "nowhere").exit_code == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import importlib.util
 import os
@@ -18,9 +19,11 @@ import numpy as np
 import pytest
 
 from timetrial.data import embedded, fit, registry, store, synthetic
+from timetrial.data.arrays import write_array
 from timetrial.data.prepare import Prepared, prepare
 from timetrial.data.registry import UnknownDataset, find, names
 from timetrial.data.samples import DataError
+from timetrial.records.store import StoreError
 from timetrial.spec.network import Network
 from timetrial.spec.recipe import Recipe
 
@@ -370,9 +373,16 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(StoreError, match=r"x_train\.npy: the disk is full; free some space"):
         prepare(FASHION, network([784]), recipe(), 0, tmp_path, samples=100)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("size", [1, 10**6])
+def test_an_array_that_the_disk_refuses_is_told_with_its_file_and_the_reason(size: int) -> None:
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'") as caught:
+        write_array(Path("/dev/full"), np.zeros(size))
+    assert caught.value.errno == errno.ENOSPC
 
 
 def _prepare_in_a_process(folder: Path) -> str:

@@ -165,14 +165,14 @@ def test_lowering_without_dropout_sets_every_rate_to_zero() -> None:
     [
         ([{"conv2d": {"filters": 2, "kernel": 9}}], IMAGE, "conv2d_1", "a window of 9 does not fit into a height of 8"),
         (["max_pool"] * 4, IMAGE, "max_pool_4", "a window of 2 does not fit into a height of 1"),
-        ([{"max_pool": {"window": 2, "padding": 2}}], IMAGE, "max_pool_1", "with nothing in them"),
+        ([{"max_pool": {"window": 2, "padding": 2}}], IMAGE, "max_pool_1", "with nothing in them; use less padding"),
         ([{"dense": {"units": 3}}], IMAGE, "dense_1", "put a flatten before it"),
         (["flatten", {"lstm": {"units": 3}}], IMAGE, "lstm_1", "needs a sequence (T, C), but its input is 192"),
         (["flatten", "global_avg_pool"], IMAGE, "global_avg_pool_1", "but its input is 192"),
         ([{"conv2d": {"filters": 2, "kernel": 1}}], {"shape": [8]}, "conv2d_1", "needs an image (H, W, C)"),
-        ([{"attention": {"heads": 3}}], {"shape": [5, 8]}, "attention_1", "3 heads do not divide a width of 8"),
+        ([{"attention": {"heads": 3}}], {"shape": [5, 8]}, "attention_1", "3 heads do not divide a width of 8; use other heads"),
         ([{"embedding": {"vocabulary": 9, "units": 2}}], IMAGE, "embedding_1", "needs a sequence of tokens (T)"),
-        ([{"residual": {"body": ["max_pool"]}}], IMAGE, "residual_1", "cannot add branches of 4x4x3 and 8x8x3"),
+        ([{"residual": {"body": ["max_pool"]}}], IMAGE, "residual_1", "cannot add branches of 4x4x3 and 8x8x3; give them one shape"),
         ([{"parallel": {"branches": [["max_pool"], []]}}], IMAGE, "parallel_1", "cannot concat branches"),
         (
             [{"residual": {"body": [{"conv2d": {"filters": 3, "kernel": 9}}]}}],

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import subprocess
 import sys
 import textwrap
 import time
@@ -12,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from tests.faults.bench import processes_with
-from timetrial.records.record import Outcome
+from timetrial.records.record import Limit, Outcome
+from timetrial.records.store import StoreError
 from timetrial.runner import process
 from timetrial.runner.process import Bounds, Event, Finished, run, tree_memory
 
@@ -234,6 +238,7 @@ def test_a_worker_that_hangs_is_stopped_and_says_where(worker: Worker, body: str
     finished = worker(body, timeout=0.6)
     assert finished.outcome.kind == "timeout"
     assert finished.outcome.reason == f"not finished after 0.6 s; it was {where}"
+    assert finished.outcome.limit == Limit(timeout=0.6)
     assert "limits" in finished.outcome.remedy
     assert 0.6 <= finished.wall_seconds < 3
 
@@ -252,7 +257,20 @@ def test_the_memory_limit_counts_the_whole_tree(worker: Worker) -> None:
     )
     assert finished.outcome.kind == "oom"
     assert finished.outcome.reason.endswith("of the 0.2 GiB that a run may use")
+    assert finished.outcome.limit == Limit(memory=250 * 2**20)
     assert "limits" in finished.outcome.remedy
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["os.kill(os.getpid(), signal.SIGKILL)", "tell('outcome', kind='oom', reason='MemoryError: std::bad_alloc')"],
+)
+def test_memory_that_no_limit_of_ours_ended_names_a_remedy_that_helps(worker: Worker, body: str) -> None:
+    outcome = worker(body, memory=2**33).outcome
+    assert (outcome.kind, outcome.limit) == ("oom", None)
+    assert outcome.remedy.startswith("a smaller batch or network; ")
+    assert "--fresh" in outcome.remedy
+    assert "limits" not in outcome.remedy
 
 
 def test_memory_within_the_limit_is_no_matter(worker: Worker) -> None:
@@ -277,6 +295,56 @@ def test_an_interpreter_that_is_not_there_is_missing(tmp_path: Path) -> None:
     assert outcome.kind == "missing"
     assert outcome.reason == f"{tmp_path}/bin/python: No such file or directory"
     assert "timetrial engines add" in outcome.remedy
+
+
+# --- where there is no room ---------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_fails_on_a_full_disk_is_no_outcome(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "_has_room", lambda folder: False)
+    for body in ("os._exit(120)", "tell('outcome', kind='missing', reason='ImportError: no file could be written')"):
+        with pytest.raises(StoreError, match=r"folder: the disk is full; free some space, or set TMPDIR to a folder"):
+            worker(body)
+    assert worker("fine()").outcome.ok
+    assert worker("time.sleep(60)", timeout=0.6).outcome.kind == "timeout"  # stopped by a limit, whatever the disk
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_job_that_cannot_be_written_is_no_outcome(
+    worker: Worker, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(process.json, "dumps", lambda job: "{}")
+    monkeypatch.setattr(process.Path, "write_text", full)
+    with pytest.raises(StoreError, match=r"folder/job\.json: the disk is full"):
+        run(Path(sys.executable), {}, Path("folder"), {}, Bounds(5))
+
+
+def test_a_folder_has_room_until_it_has_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert process._has_room(tmp_path)
+    assert os.listdir(tmp_path) == []
+    assert process._has_room(tmp_path / "none")  # that it cannot be told is no full disk
+    with open("/dev/full", "wb") as full:
+        monkeypatch.setattr(process.tempfile, "TemporaryFile", lambda **_: full)
+        assert not process._has_room(tmp_path)
+
+
+def test_the_outcome_is_told_before_anything_is_printed(tmp_path: Path) -> None:
+    """Nothing can be printed onto a full disk; what went wrong is told all the same."""
+    job = tmp_path / "job.json"
+    job.write_text('{"mode": "measure", "adapter": "no adapter at all", "settings": {}}')
+    reader, writer = os.pipe()
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, str(process.WORKER), str(job), str(writer)]
+        ended = subprocess.run(command, stdout=full, stderr=full, pass_fds=(writer,), check=False)
+    os.close(writer)
+    with open(reader) as told:
+        events = [json.loads(line) for line in told if line.strip()]
+    assert events[-1]["event"] == "outcome"
+    assert events[-1]["kind"] == "crash"
+    assert ended.returncode == 1
 
 
 # --- nothing stays behind ---------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.test_study import trials
-from timetrial.records.record import Outcome
+from timetrial.records.record import Limit, Outcome
 from timetrial.runner.pruning import skipped, smaller_that_failed
 from timetrial.spec.trial import Trial
 
@@ -49,4 +49,19 @@ def test_the_reason_names_the_smaller_cell_and_the_remedy() -> None:
     outcome = skipped(small, OOM)
     assert outcome.kind == "skipped"
     assert small.model in outcome.reason and "batch 32" in outcome.reason and "ran out of memory" in outcome.reason
-    assert "limits" in outcome.remedy
+
+
+@pytest.mark.parametrize(
+    ("smaller", "remedy"),
+    [
+        (
+            TIMEOUT.model_copy(update={"limit": Limit(timeout=9)}),
+            "raise limits: {timeout: …}, and both are tried again",
+        ),
+        (OOM.model_copy(update={"limit": Limit(memory=9)}), "raise limits: {memory: …}, and both are tried again"),
+        (OOM, "where more memory has become free, --fresh tries both again"),
+    ],
+)
+def test_the_remedy_is_one_that_does_something(smaller: Outcome, remedy: str) -> None:
+    """No limit of the study stopped what the kernel killed, or the engine itself gave up."""
+    assert skipped(by_batch(32)[0], smaller).remedy == remedy

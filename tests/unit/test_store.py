@@ -18,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from timetrial.records import store as stores
+from timetrial.records.digest import Digest, digests
 from timetrial.records.record import SCHEMA, Effort, Equivalence, Laps, Outcome, Record, Training
 from timetrial.records.store import Store, StoreError, Unreadable, write_atomically
 
@@ -133,6 +134,78 @@ def test_a_writer_that_is_killed_leaves_whole_records_only(store: Store) -> None
     writer.wait()
     assert store.unreadable() == []
     assert len(store.records("s")) >= 5
+
+
+# --- only added -------------------------------------------------------------------------------------------------------
+
+
+def aside(store: Store) -> list[Path]:
+    return sorted((store.folder / "s" / "replaced").glob("*"))
+
+
+def test_a_record_that_another_takes_the_place_of_is_kept(store: Store) -> None:
+    """However often, and whatever it is; and nobody takes it for one of the study's runs."""
+    for number in range(3):
+        store.write(record(block=number))
+    store.path("s", "a-00").write_bytes(b'{"half')
+    last = record(block=9)
+    store.write(last)
+    kept = [path.read_bytes() for path in aside(store)]
+    assert sorted(kept) == sorted(
+        [b'{"half', *((record(block=i).model_dump_json(exclude_defaults=True) + "\n").encode() for i in range(2))]
+    )
+    assert len({path.name for path in aside(store)}) == 3
+    assert all(path.name.startswith("a-00.") and path.suffix == ".json" for path in aside(store))
+    assert store.records() == store.records("s") == [last]
+    assert (store.studies(), store.unreadable()) == (["s"], [])
+    assert store.query("SELECT count(*) FROM runs").fetchall() == [(1,)]
+    for place in (store.folder, store.folder / "s"):
+        assert [item.run for item in digests(place) if isinstance(item, Digest)] == ["a-00"]
+
+
+def test_the_same_once_more_replaces_nothing(store: Store) -> None:
+    """Nor does one that differs in when it was written alone: of an engine that is still missing, at each start."""
+    gone = record(outcome=Outcome(kind="missing", reason="not here"))
+    for session in ("one", "two"):
+        store.write(gone.model_copy(update={"session": session, "started": session}))
+    assert aside(store) == []
+    store.write(record(session="three"))
+    assert len(aside(store)) == 1
+
+
+def test_the_same_record_replaced_twice_is_kept_once(store: Store) -> None:
+    for number in (0, 1, 0, 1, 0):
+        store.write(record(block=number))
+    assert len(aside(store)) == 2
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_disk_that_fails_while_a_record_is_replaced_loses_neither(
+    store: Store, monkeypatch: pytest.MonkeyPatch, call: str, after: int
+) -> None:
+    """Before the old one is kept, or after that and before the new one has its name."""
+    old, new = record(block=1), record(block=2)
+    store.write(old)
+    done: list[object] = []
+    real = getattr(os, call)
+
+    def fail(*given: object) -> None:
+        done.append(given)
+        if len(done) > after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        real(*given)
+
+    monkeypatch.setattr(stores.os, call, fail)
+    with pytest.raises(StoreError, match="the disk is full"):
+        store.write(new)
+    monkeypatch.undo()
+    assert store.records("s") == [old]
+    assert len(aside(store)) == after
+    store.write(new)
+    assert store.records("s") == [new]
+    assert [Record.model_validate_json(path.read_text()) for path in aside(store)] == [old]
+    assert not list(store.folder.rglob("*.part"))
 
 
 # --- not whole -------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 import sys
 from itertools import pairwise
@@ -332,13 +333,55 @@ def test_unknown_names_get_close_matches(name: str, hint: str) -> None:
         ("backends/fnn-2-svhn?input=mnist", "option 'input' is given as svhn and as mnist"),
         ("backends/fnn-0", "option 'depth' is at least 1, not 0"),
         ("backends/cnn-softmax?layers", "write options as 'name?option=value&option=value', not 'layers'"),
-        ("backends/dnn-w20?layers=2", "It has no options."),
+        ("backends/dnn-w20?layers=2", "'backends/dnn-w20' has no option 'layers'. It has no options."),
+        ("backends/cnn-softmax?width=2", "'backends/cnn-softmax' has no option 'width'. Its options: layers"),
     ],
 )
 def test_bad_options_say_what_there_is(name: str, message: str) -> None:
     with pytest.raises(OptionError) as error:
         find(name)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (
+            "libraries/cnn-9x2",
+            r"layer 'max_pool_3': a window of 2 does not fit into a height of 1; use a smaller window.*\. ",
+        ),
+        (
+            "modern/gpt?heads=3",
+            r"layer 'residual_1/attention_1': 3 heads do not divide a width of 128; use other heads.*\. ",
+        ),
+        ("backends/fnn-99", r"layer 'dense': 'units': input should be greater than 0, not 0\. "),
+        (
+            "backends/cnn-softmax?kernel=99",
+            r"layer 'conv2d_1': a window of 104 does not fit into a height of 28; use.*\. ",
+        ),
+    ],
+)
+def test_options_that_make_no_network_are_refused_in_our_own_words(name: str, said: str) -> None:
+    with pytest.raises(OptionError) as error:
+        find(name)
+    assert re.fullmatch(
+        rf"'{re.escape(name)}' cannot be made: {said}Take other options\. Its options: .*\.", str(error.value)
+    )
+
+
+@pytest.mark.parametrize("value", [1, 2, 3, 7, 99, 1000])
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_whatever_number_an_option_is_given_there_is_a_network_or_words(entry: Entry, value: int) -> None:
+    """One after the other, each in the range that is usual for sizes; too large is a matter of memory, not of words."""
+    name, said = next(iter(entry.examples)) if entry.in_name else entry.name, [""]
+    for option in entry.parameters:
+        if option.name in entry.in_name or option.type not in (int, float):
+            continue
+        try:
+            assert find(name, **{option.name: value}).network.nodes
+        except OptionError as error:
+            said.append(str(error))
+    assert not any("validation error" in text or "pydantic" in text for text in said)
 
 
 def test_a_network_too_deep_for_its_image_is_refused_by_its_shapes() -> None:

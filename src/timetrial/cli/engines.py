@@ -10,6 +10,7 @@ import typer
 from timetrial.cli.shared import FAILED, AsJson, console, explained, print_json, say
 
 if TYPE_CHECKING:
+    from timetrial.engines.environments import Environment
     from timetrial.engines.locate import Located
 
 app = typer.Typer(help="The frameworks that can be measured on this machine.", no_args_is_help=True)
@@ -57,6 +58,7 @@ def add(
     if_possible: Annotated[
         bool, typer.Option("--if-possible", help="Skip, and say so, where this machine lacks what it takes.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Make the environment of engines from pinned packages, under the user's data folder.
 
@@ -70,24 +72,46 @@ def add(
 
         for name in names:
             target(name)
+        answers: list[dict[str, object]] = []
         for name in names:
             if if_possible and (reason := lacking(name, python)):
                 say(f"{name}: SKIPPED; {reason}")
+                answers.append({"name": name, "skipped": reason})
                 continue
             environment = make(name, say, python, again)
-            print(f"{environment.name}: {', '.join(environment.serves)} in {environment.folder}")
+            answers.append(_made(name, environment))
+            if not as_json:
+                print(f"{environment.name}: {', '.join(environment.serves)} in {environment.folder}")
             for problem, remedy in environment.broken.values():
                 say(f"{problem} → {remedy}")
+        if as_json:
+            print_json(answers)
+
+
+def _made(name: str, environment: Environment) -> dict[str, object]:
+    broken = {engine: {"problem": why, "remedy": what} for engine, (why, what) in environment.broken.items()}
+    return {
+        "name": name,
+        "environment": environment.name,
+        "folder": environment.folder,
+        "interpreter": environment.interpreter,
+        "python": environment.python,
+        "versions": environment.versions,
+        "serves": environment.serves,
+        "broken": broken,
+        "skipped": None,
+    }
 
 
 @app.command()
-def remove(names: Names) -> None:
+def remove(names: Names, as_json: AsJson = False) -> None:
     """Remove the environments of engines."""
     with explained():
         from timetrial.engines.environments import remove as discard
 
-        for name in names:
-            discard(name, say)
+        answers = [{"name": name, "removed": discard(name, say)} for name in names]
+        if as_json:
+            print_json(answers)
 
 
 @app.command("doctor")

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from timetrial.spec.trial import Trial
 
 
+_OPTIONS = {"engines": "engine", "models": "model"}  # of the command line, by the keys that they change
+
+
 def built_in_studies() -> list[str]:
     return sorted(
         entry.name.removesuffix(".yaml")
@@ -34,6 +37,19 @@ def open_study(name: str) -> Study:
     if not os.path.exists(path) and path.suffix not in (".yaml", ".yml"):
         raise BadRequest(f"there is no study '{name}': give a .yaml file or one of {', '.join(built_in_studies())}")
     return load_study(path)
+
+
+def asked_for(name: str, **changes: Any) -> tuple[Study, list[Trial]]:
+    """A study with what the command line changes of it, and its trials. What is wrong is told with the file's name."""
+    study = changed(open_study(name), **changes)
+    if name in built_in_studies():
+        return study, trials_of(study)
+    options = [f"--{_OPTIONS.get(key, key)}" for key, value in changes.items() if value]
+    place = f"{name} with {', '.join(options)}" if options else name
+    try:
+        return study, trials_of(study)
+    except (ValueError, BadRequest) as error:
+        raise BadRequest("\n".join(f"{place}: {line}" for line in str(error).splitlines())) from error
 
 
 class ZooResolver:

@@ -32,12 +32,10 @@ def plan(
 ) -> None:
     """Show the trials of a study, how many runs they take and about how long, and run nothing."""
     with explained():
-        from timetrial.cli.loading import changed, open_study, trials_of
+        from timetrial.cli.loading import asked_for
 
-        asked = changed(
-            open_study(study), engines=engines, models=models, repeat=repeat, profile=profile, budget=budget
-        )
-        show_plan(asked, trials_of(asked), records, as_json, every)
+        asked, trials = asked_for(study, engines=engines, models=models, repeat=repeat, profile=profile, budget=budget)
+        show_plan(asked, trials, records, as_json, every)
 
 
 def show_plan(study: Study, trials: Sequence[Trial], records: Path, as_json: bool, every: bool = False) -> None:

@@ -17,8 +17,8 @@ def quick(
 ) -> None:
     """Compare the engines of this machine on a small image network: about three minutes on two cores."""
     with explained():
-        from timetrial.cli.loading import changed, open_study, trials_of
+        from timetrial.cli.loading import asked_for
         from timetrial.cli.running import carry_out
 
-        study = changed(open_study("quick"), engines=engines, models=models, repeat=repeat)
-        carry_out(study, trials_of(study), records, fresh=fresh, as_json=as_json, report=report)
+        study, trials = asked_for("quick", engines=engines, models=models, repeat=repeat)
+        carry_out(study, trials, records, fresh=fresh, as_json=as_json, report=report)

@@ -49,14 +49,11 @@ def run(
         repeat: 5
     """
     with explained():
-        from timetrial.cli.loading import changed, open_study, trials_of
+        from timetrial.cli.loading import asked_for
         from timetrial.cli.plan import show_plan
         from timetrial.cli.running import carry_out
 
-        asked = changed(
-            open_study(study), engines=engines, models=models, repeat=repeat, profile=profile, budget=budget
-        )
-        trials = trials_of(asked)
+        asked, trials = asked_for(study, engines=engines, models=models, repeat=repeat, profile=profile, budget=budget)
         if dry_run:
             show_plan(asked, trials, records, as_json)
         else:

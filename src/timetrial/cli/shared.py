@@ -95,7 +95,7 @@ def explained() -> Iterator[None]:
 
 
 def _words(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{error.filename or 'disk'}: the disk is full; free some space and give the same command again"
     return str(error) or type(error).__name__
 

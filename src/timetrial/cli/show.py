@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,8 @@ from timetrial.cli.run import Report
 from timetrial.cli.shared import DEFAULT_RECORDS, AsJson, BadRequest, Failed, Records, explained, say
 
 if TYPE_CHECKING:
-    from timetrial.records.store import Store
+    from timetrial.records.record import Record
+    from timetrial.records.store import Store, Unreadable
 
 
 def show(
@@ -32,6 +34,8 @@ def show(
     with explained():
         from timetrial.records.store import Store
 
+        if records.exists() and not records.is_dir():
+            raise BadRequest(f"{records}: is no folder; --records names the folder in which studies keep their records")
         store = Store(records)
         if sql:
             _query(store, sql)
@@ -57,14 +61,32 @@ def _query(store: Store, sql: str) -> None:
 def _list(store: Store, as_json: bool) -> None:
     from timetrial.cli.shared import print_json
 
-    counts = {name: len(store.records(name)) for name in store.studies()}
+    runs, others = {}, {}
+    for name in store.studies():
+        found = list(store.scan(name))
+        runs[name] = len(_readable(found))
+        others[name] = len(found) - runs[name]
     if as_json:
-        print_json(counts)
-    elif not counts:
+        print_json(runs)
+    elif not runs:
         raise Failed(f"{store.folder}: there are no records yet; `timetrial quick` makes the first")
     else:
-        for name, count in counts.items():
-            print(f"{name}: {count} runs")
+        for name, count in runs.items():
+            bad = f", {others[name]} {'file that is no record' if others[name] == 1 else 'files that are no records'}"
+            print(f"{name}: {count} run{'' if count == 1 else 's'}{bad if others[name] else ''}")
+
+
+def _readable(items: Iterable[Record | Unreadable]) -> list[Record]:
+    """The others are named and left out."""
+    from timetrial.records.record import Record
+
+    found = []
+    for item in items:
+        if isinstance(item, Record):
+            found.append(item)
+        else:
+            say(f"{item.path}: left out, {item.reason}")
+    return found
 
 
 def _brief(store: Store, study: str | None, as_json: bool) -> None:
@@ -106,18 +128,12 @@ def _draw(store: Store, name: str, picture: Path) -> None:
 
 def _show(store: Store, name: str, csv: Path | None, report: Path | None, as_json: bool) -> None:
     from timetrial.cli.running import present
-    from timetrial.records.record import Record
     from timetrial.spec.study import Study
 
     if name not in store.studies():
         have = ", ".join(store.studies()) or "none yet"
         raise BadRequest(f"{store.folder}: there are no records of a study '{name}' (there are: {have})")
-    found = []
-    for item in store.scan(name):
-        if isinstance(item, Record):
-            found.append(item)
-        else:
-            say(f"{item.path}: left out, {item.reason}")
+    found = _readable(store.scan(name))
     if not found:
         raise Failed(f"{store.folder / name}: holds no readable record")
     if csv:

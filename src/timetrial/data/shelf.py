@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 from collections.abc import Mapping
@@ -87,6 +86,8 @@ def keep(name: str, samples: Samples, facts: Mapping[str, Any], content: str | N
 
     `content` is what its checksum must be, where that is known.
     """
+    from timetrial.data.arrays import write_bytes
+
     folder = place(name)
     making = folder.with_name(f".{name}.making")
     shutil.rmtree(making, ignore_errors=True)
@@ -100,7 +101,7 @@ def keep(name: str, samples: Samples, facts: Mapping[str, Any], content: str | N
             )
         whole = {"form": _FORM, "name": name, "content": content_of(arrays), "arrays": arrays, **facts}
         whole["kept"] = datetime.now(UTC).isoformat(timespec="seconds")
-        _flushed(making / _MANIFEST, json.dumps(whole, indent=1).encode())
+        write_bytes(making / _MANIFEST, json.dumps(whole, indent=1).encode())
         if folder.exists():
             discard(name)
         making.rename(folder)
@@ -154,11 +155,10 @@ def _write(folder: Path, part: str, array: Array) -> dict[str, Any]:
 def _save(path: Path, array: Array) -> dict[str, Any]:
     import numpy as np
 
+    from timetrial.data.arrays import write_array
+
     array = np.ascontiguousarray(array)
-    with open(path, "wb") as file:
-        np.save(file, array, allow_pickle=False)
-        file.flush()
-        os.fsync(file.fileno())
+    write_array(path, array)
     return {"dtype": array.dtype.str, "sha256": _sum(array)}
 
 
@@ -185,10 +185,3 @@ def _read(kept: Kept, part: str, facts: Mapping[str, Any]) -> Array:
     starts = np.concatenate([[0], ends[:-1]])
     pieces = [flat[start:end] for start, end in zip(starts, ends, strict=True)]
     return objects([piece.tobytes().decode() for piece in pieces] if facts["kind"] == "texts" else pieces)
-
-
-def _flushed(path: Path, content: bytes) -> None:
-    with open(path, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import numpy as np
-
+from timetrial.data.arrays import write_array, write_bytes
 from timetrial.data.samples import Array
+from timetrial.records.store import cannot_write
 
 NAMES = ("x_train", "y_train", "x_test", "y_test")
 _MANIFEST = "manifest.json"
@@ -43,27 +42,24 @@ def look_up(folder: Path, request: Mapping[str, Any]) -> Kept | None:
 
 
 def keep(folder: Path, request: Mapping[str, Any], arrays: Mapping[str, Array], provenance: Mapping[str, Any]) -> Kept:
-    folder.mkdir(parents=True, exist_ok=True)
     making = folder / f".making-{uuid.uuid4().hex}"
     try:
-        making.mkdir()
+        making.mkdir(parents=True)
         content = _write_all(making, arrays, provenance)
         kept = _publish(making, folder / content)
+        _write_note(_note(folder, request), kept.content)
+    except OSError as error:
+        raise cannot_write(Path(error.filename or folder), error) from error
     finally:
         shutil.rmtree(making, ignore_errors=True)
-    _write_note(_note(folder, request), kept.content)
     return kept
 
 
 def _write_all(place: Path, arrays: Mapping[str, Array], provenance: Mapping[str, Any]) -> str:
     for name in NAMES:
-        with open(place / f"{name}.npy", "wb") as file:
-            np.save(file, np.ascontiguousarray(arrays[name]), allow_pickle=False)
-            _flush(file)
+        write_array(place / f"{name}.npy", arrays[name])
     manifest = _canonical({"files": _hashes(place), "provenance": provenance})
-    with open(place / _MANIFEST, "wb") as file:
-        file.write(manifest)
-        _flush(file)
+    write_bytes(place / _MANIFEST, manifest)
     return hashlib.sha256(manifest).hexdigest()
 
 
@@ -121,8 +117,3 @@ def _write_note(note: Path, content: str) -> None:
     fresh = note.with_name(f".making-{uuid.uuid4().hex}")
     fresh.write_bytes(_canonical({"content": content}))
     fresh.replace(note)
-
-
-def _flush(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())

@@ -1,8 +1,8 @@
-"""Which of the records count: of a run that was made again, the last attempt."""
+"""Which of the records count: of a cell, the runs of its newest code and versions; of a run made again, the last."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol, TypeVar
 
 from timetrial.records.record import TIMED, Record
@@ -25,6 +25,12 @@ class Attempt(Protocol):
     def machine(self) -> str: ...
     @property
     def attempt(self) -> int: ...
+    @property
+    def started(self) -> str: ...
+    @property
+    def versions(self) -> Mapping[str, str]: ...
+    @property
+    def hashes(self) -> Mapping[str, str]: ...
 
 
 A = TypeVar("A", bound=Attempt)
@@ -32,12 +38,38 @@ A = TypeVar("A", bound=Attempt)
 
 def counted(records: Iterable[A]) -> list[A]:
     """In the order in which each run is first met."""
-    last: dict[tuple[object, ...], A] = {}
+    return attempts(newest(records))
+
+
+def newest(records: Iterable[A]) -> list[A]:
+    """Without those that were made with other code or versions than the last run of their cell: a mean over both
+    would be of two things. A study that is run again counts no others either."""
+    found, last = list(records), dict[tuple[str, str, str], A]()
+    for record in found:
+        key = _cell(record)
+        if key not in last or last[key].started <= record.started:
+            last[key] = record
+    return [record for record in found if _alike(record, last[_cell(record)])]
+
+
+def attempts(records: Iterable[A]) -> list[A]:
+    """Of each run the last attempt, whatever it was made with."""
+    last: dict[tuple[str, ...], A] = {}
     for record in records:
-        key = (record.study, record.machine, record.trial, record.run.partition(AGAIN)[0])
-        if key not in last or last[key].attempt <= record.attempt:
+        key = (*_cell(record), record.run.partition(AGAIN)[0])
+        if key not in last or (last[key].started, last[key].attempt) <= (record.started, record.attempt):
             last[key] = record
     return list(last.values())
+
+
+def _cell(record: Attempt) -> tuple[str, str, str]:
+    return record.study, record.machine, record.trial
+
+
+def _alike(one: Attempt, other: Attempt) -> bool:
+    """The same code, and the same versions as far as both tell them: a run that failed early may tell fewer."""
+    same_code = one.hashes.get("adapter") == other.hashes.get("adapter")
+    return same_code and all(other.versions.get(name, version) == version for name, version in one.versions.items())
 
 
 def floor_of(records: Iterable[Record]) -> Floor:

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from timetrial.records.choice import counted
 from timetrial.records.record import SCHEMA, Kind, Record
-from timetrial.records.store import SESSIONS, Store, Unreadable, _reason
+from timetrial.records.store import REPLACED, SESSIONS, Store, Unreadable, _reason
 from timetrial.spec.study import RESERVED
 from timetrial.stats.intervals import Interval, interval
 
@@ -120,7 +120,7 @@ def _paths(place: Path) -> Iterator[str]:
         return
     files = _files(str(place))
     yield from files
-    others = (RESERVED, SESSIONS) if files else (RESERVED,)  # beside records lie the sessions that they are of
+    others = (RESERVED, SESSIONS, REPLACED) if files else (RESERVED,)  # what lies beside records
     with os.scandir(place) as entries:
         inside = [entry for entry in entries if entry.is_dir() and not entry.name.startswith(".")]
         folders = [entry.path for entry in inside if entry.name not in others]

@@ -23,11 +23,19 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Limit(_Model):
+    """What a run was stopped at: with more of it, it may come to its end."""
+
+    timeout: float | None = None  # seconds
+    memory: float | None = None  # bytes
+
+
 class Outcome(_Model):
     kind: Kind
     reason: str = ""
     remedy: str = ""
     exit: str = ""  # "exit 3", "signal SIGSEGV"
+    limit: Limit | None = None  # of the study, where that stopped it
     stderr: tuple[str, ...] = ()  # its last lines
 
     @property

@@ -1,12 +1,14 @@
 """A folder of records: `FOLDER/STUDY/RUN.json`. Append-only, atomic, mergeable by copying.
 
-A record is written to a temporary name, flushed to the disk, and renamed: what is there under its name is whole.
+A record is written to a temporary name, flushed to the disk, and renamed: what is there under its name is whole. One
+that another takes the place of, measured again or with other code, is first kept in `FOLDER/STUDY/replaced/`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
 SESSIONS = "sessions"  # beside the records of a study lie the sessions that they are of
+REPLACED = "replaced"  # and the records that others took the place of
 
 
 class StoreError(RuntimeError):
@@ -35,13 +38,13 @@ class Unreadable:
     reason: str
 
 
-def write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, content: str | bytes) -> None:
     """Whole or not at all, also when the machine stops in between."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
+        with open(temporary, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -51,11 +54,15 @@ def write_atomically(path: Path, text: str) -> None:
         raise cannot_write(path, error) from error
 
 
-def cannot_write(path: Path, error: OSError) -> StoreError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreError(
-            f"{path}: the disk is full; free some space and start the study again, it goes on where it was"
-        )
+def is_full(error: OSError) -> bool:
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
+def cannot_write(path: Path, error: OSError, otherwise: str = "") -> StoreError:
+    """`otherwise`: what else would help against a full disk."""
+    if is_full(error):
+        remedy = f"free some space{otherwise} and start the study again, it goes on where it was"
+        return StoreError(f"{path}: the disk is full; {remedy}")
     return StoreError(f"{path}: cannot be written ({error.strerror or error}); what was measured before is kept")
 
 
@@ -68,6 +75,7 @@ class Store:
 
     def write(self, record: Record) -> Path:
         path = self.path(record.study, record.run)
+        _keep_old(path, record)
         write_atomically(path, record.model_dump_json(exclude_defaults=True) + "\n")
         return path
 
@@ -155,6 +163,28 @@ class Store:
         if isinstance(version, int) and version > SCHEMA:
             raise ValueError("written by a newer version of timetrial; update this one to read it")
         return Record.model_validate(content)
+
+
+def _keep_old(path: Path, record: Record) -> None:
+    """What the record takes the place of, under a name made from its content: no two collide, none is there twice."""
+    try:
+        old = path.read_bytes()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    kept = path.parent / REPLACED / f"{path.stem}.{hashlib.sha256(old).hexdigest()[:16]}.json"
+    if not (_says_the_same(old, record) or kept.exists()):
+        write_atomically(kept, old)
+
+
+def _says_the_same(old: bytes, record: Record) -> bool:
+    """Whatever the start of the study that it was written in: an engine may be missing again and again."""
+    when = {"session": record.session, "started": record.started}
+    try:
+        return Record.model_validate_json(old).model_copy(update=when) == record
+    except ValueError:
+        return False
 
 
 def _looks_like_one(path: Path) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from timetrial import __version__
+from timetrial.records.choice import newest
 from timetrial.records.record import Record
 from timetrial.records.store import Store, write_atomically
 from timetrial.report import charts, energy, notes, regions, spending, words
@@ -56,8 +57,8 @@ def write_page(
     write_atomically(path, page(study, title, groups, records, folder))
 
 
-def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Record], folder: Path) -> str:
-    store = Store(folder)
+def page(study: str, title: str, groups: Sequence[Group], found: Sequence[Record], folder: Path) -> str:
+    store, records = Store(folder), newest(found)
     sections, climbs = _sections(groups, records), _climbs(groups)
     return rendered(
         "page.html.j2",
@@ -76,7 +77,7 @@ def page(study: str, title: str, groups: Sequence[Group], records: Sequence[Reco
         method=[*notes.method(records), *_limits(store, study), *_without_energy(store, study)],
         machines=_machines(store, records),
         versions=notes.versions(records),
-        shortcomings=[*notes.shortcomings(groups, records, store.unreadable(study)), *_undrawn(groups)],
+        shortcomings=[*notes.shortcomings(groups, found, store.unreadable(study)), *_undrawn(groups)],
         folder=str(folder / study),
         command=_command(study, folder, any(section.table.rows for section in sections)),
         nothing=words.NOTHING,

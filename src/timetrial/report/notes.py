@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from timetrial.records.choice import counted, floor_of
+from timetrial.records.choice import counted, floor_of, newest
 from timetrial.records.record import Record
 from timetrial.records.store import Unreadable
 from timetrial.report import checks, energy, regions, words
@@ -222,7 +222,9 @@ def versions(records: Iterable[Record]) -> list[tuple[str, str]]:
     ]
 
 
-def shortcomings(groups: Sequence[Group], records: Sequence[Record], unreadable: Sequence[Unreadable]) -> list[str]:
+def shortcomings(groups: Sequence[Group], found: Sequence[Record], unreadable: Sequence[Unreadable]) -> list[str]:
+    """Of all records that were found, also of those that do not count."""
+    records = newest(found)
     return [
         *_unmeasured(groups),
         *_thin(groups),
@@ -232,20 +234,22 @@ def shortcomings(groups: Sequence[Group], records: Sequence[Record], unreadable:
         *energy.shortcomings(records),
         *checks.shortcomings(records),
         *regions.threads(records),
+        *_older(len(found) - len(records)),
         *_mixed(records),
         *_stand_ins(records),
         *[f"{item.path}: left out, {item.reason}." for item in unreadable],
     ]
 
 
-def remarks(groups: Sequence[Group], records: Sequence[Record]) -> list[str]:
+def remarks(groups: Sequence[Group], found: Sequence[Record]) -> list[str]:
     """Of these, what was odd while it was measured, in short: that is said on the terminal too."""
+    records = newest(found)
     rows = [row for group in groups for row in group.rows if row.step]
     flagged, scattered = sum(row.flagged for row in rows), sum(row.severe > WARN for row in rows)
-    found = [f"The machine was not steady during {_count(flagged, 'run')} of those that count."] if flagged else []
+    said = [f"The machine was not steady during {_count(flagged, 'run')} of those that count."] if flagged else []
     if scattered:
-        found.append(f"Laps far from the others of their process: in {_count(scattered, 'cell')} of {len(rows)}.")
-    return [*found, *checks.shortcomings(records), *regions.threads(records)]
+        said.append(f"Laps far from the others of their process: in {_count(scattered, 'cell')} of {len(rows)}.")
+    return [*said, *_older(len(found) - len(records)), *checks.shortcomings(records), *regions.threads(records)]
 
 
 def _unmeasured(groups: Sequence[Group]) -> Iterator[str]:
@@ -305,8 +309,14 @@ def _scattered(groups: Sequence[Group]) -> Iterator[str]:
                 )
 
 
+def _older(count: int) -> Iterator[str]:
+    if count:
+        made = f"{_count(count, 'run')} {'is' if count == 1 else 'are'} left out: made with other code or versions"
+        yield f"{made} than the newest runs of their cells."
+
+
 def _mixed(records: Sequence[Record]) -> Iterator[str]:
-    """A cell whose runs were made with different software is a mean of different things."""
+    """Cells of one engine that were measured with different software differ by more than their names say."""
     seen: dict[str, dict[str, set[str]]] = {}
     for record in records:
         if record.outcome.ok:

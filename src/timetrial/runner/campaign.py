@@ -213,8 +213,9 @@ class Campaign:
             self._failed[record.trial] = record.outcome
 
     def _counts(self, record: Record) -> bool:
-        """A finished record is not run again, but one whose engine was missing is worth another look."""
-        if record.outcome.kind in ("missing", "skipped"):
+        """A finished record is not run again, but one whose engine was missing is worth another look, and so is what
+        was stopped at a limit that has been raised."""
+        if record.outcome.kind in ("missing", "skipped") or self._executor.may_go_further(record.outcome):
             return False
         located = self._executor.locate(self._trials[record.trial].engine)
         same_code = record.hashes.get("adapter") == adapter_digest(located.engine.adapter)

@@ -38,6 +38,7 @@ ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 Beside = Peak | Readings | None  # what was measured beside a run, by another process
 TRACE = "trace"  # in the folder of a run: what the framework's profiler writes
 REPEATED_LAPS = 3  # once a cell: whether an engine remembers its input does not change from run to run
+FREE_SLACK = 1.1  # what is free is never quite the same at two starts of a study
 THREAD_SLACK = 1.1  # more CPU time than this over the given threads, and the cell is invalid
 
 
@@ -59,10 +60,23 @@ class Executor:
 
     def _bounds(self) -> Bounds:
         """A run may use nine tenths of what is free, unless the study sets a limit: then the machine stays usable."""
-        sizes = (self.machine.memory.available, self.machine.limits.memory)
-        free = min((size for size in sizes if size is not None), default=None)
+        free = self._free()
         limit = self.study.limits.memory or (0.9 * free if free else None)
         return Bounds(self.study.limits.timeout, limit)
+
+    def _free(self) -> int | None:
+        sizes = (self.machine.memory.available, self.machine.limits.memory)
+        return min((size for size in sizes if size is not None), default=None)
+
+    def may_go_further(self, outcome: Outcome) -> bool:
+        """Whether it was stopped at a limit of the study, and that is now larger."""
+        stopped, now = outcome.limit, self._bounds()
+        if stopped is None:
+            return False
+        if stopped.timeout is not None:
+            return now.timeout > stopped.timeout
+        slack = 1.0 if self.study.limits.memory else FREE_SLACK
+        return stopped.memory is not None and (now.memory is None or now.memory > slack * stopped.memory)
 
     def limits(self) -> MachineLimits:
         return machine_limits(self.study.engines, self.study.placements, self.machine, self._bounds())

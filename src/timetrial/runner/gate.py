@@ -42,7 +42,11 @@ ADAPTIVE = ("adam", "rmsprop")
 
 
 class NoReference(RuntimeError):
-    """There is nothing to hold the engine against."""
+    """There is nothing to hold the engine against. `outcome`: what the reference came to instead."""
+
+    def __init__(self, model: str, outcome: Outcome) -> None:
+        super().__init__(f"the reference could not compute {model}: {outcome.reason}")
+        self.outcome = outcome
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,10 @@ class Gate:
         try:
             reference = self._reference(trial, traits)
         except NoReference as error:
-            return Judged(Outcome(kind="crash", reason=str(error)))
+            met = error.outcome
+            return Judged(
+                Outcome(kind="crash", reason=str(error), remedy=met.remedy, limit=met.limit, stderr=met.stderr)
+            )
         start = load_arrays(starting_weights(trial.network, trial.seed, self.folder))
         recipe = trial.recipe
         proof = compare(
@@ -140,7 +147,7 @@ class Gate:
         )
         finished, found = self._collect(plain, locate("reference"), recipe, traits)
         if found is None:
-            raise NoReference(f"the reference could not compute {trial.model}: {finished.outcome.reason}")
+            raise NoReference(trial.model, finished.outcome)
         save_arrays(path, found)
         return found
 

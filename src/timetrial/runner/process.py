@@ -6,11 +6,13 @@ The parent sleeps in a wait between events; once a quarter of a second it looks 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import selectors
 import signal
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -18,7 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from timetrial.records.record import Outcome
+from timetrial.records.record import Limit, Outcome
+from timetrial.records.store import cannot_write, is_full
 
 Event = dict[str, Any]
 WORKER = Path(__file__).resolve().parents[2] / "timetrial_worker" / "__main__.py"
@@ -26,6 +29,11 @@ LOOK_SECONDS = 0.25
 LEAVE_SECONDS = 5.0
 TAIL_LINES = 12
 LONGEST_LINE = 2**26  # more without an end of line is no event
+ROOM = 2**20  # bytes that a disk is to have free where a run's failure is the engine's own
+# Where no limit of the study is in the way, a larger one does nothing.
+OUT_OF_MEMORY = "a smaller batch or network; where more memory has become free, --fresh measures it again"
+CRASHED = "record and report have the last lines of its log; `timetrial engines doctor {}` tries the engine alone"
+ELSEWHERE = ", or set TMPDIR to a folder that has some,"
 MARK = "TIMETRIAL_RUN"  # in the environment of the worker and all that it starts
 
 
@@ -61,9 +69,11 @@ def run(
     listen: Callable[[Event], None] = lambda event: None,
     begun: Callable[[int], object] = lambda pid: None,
 ) -> Finished:
-    """Run one job to its end, whatever that is. `folder` keeps the job, stdout and stderr; `begun` is told its pid."""
-    path = folder / "job.json"
-    path.write_text(json.dumps(job))
+    """Run one job to its end, whatever that is. `folder` keeps the job, stdout and stderr; `begun` is told its pid.
+
+    Raises StoreError where the folder's disk is full: what fails on it says nothing about the engine.
+    """
+    path = _written(folder, job)
     start, busy = time.monotonic(), time.process_time()
     mark = uuid.uuid4().hex
     reader, writer = os.pipe()
@@ -95,8 +105,35 @@ def run(
         os.close(reader)
         left = _end(worker, patience, mark)
     outcome = stopped or _judge(worker.returncode if left else None, events, folder / "stderr")
+    if not (outcome.ok or stopped or _has_room(folder)):
+        raise cannot_write(folder, OSError(errno.ENOSPC, ""), ELSEWHERE)
+    if outcome.kind == "crash":
+        outcome = outcome.model_copy(update={"remedy": CRASHED.format(job.get("engine", "NAME"))})
     teardown = gone - heard if outcome.ok else None
     return Finished(outcome, events, time.monotonic() - start, time.process_time() - busy, teardown)
+
+
+def _written(folder: Path, job: Mapping[str, Any]) -> Path:
+    """The job, and room for what the worker prints."""
+    path = folder / "job.json"
+    try:
+        path.write_text(json.dumps(job))
+        for name in ("stdout", "stderr"):
+            (folder / name).touch()
+    except OSError as error:
+        raise cannot_write(path, error, ELSEWHERE) from error
+    return path
+
+
+def _has_room(folder: Path) -> bool:
+    """Tried, not asked for: what is free may not be free for everybody."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(ROOM))
+            file.flush()
+    except OSError as error:
+        return not is_full(error)
+    return True
 
 
 def _follow(
@@ -167,12 +204,14 @@ def _beyond(pid: int, bounds: Bounds, seconds: float, events: list[Event]) -> Ou
             kind="timeout",
             reason=f"not finished after {bounds.timeout:g} s; it was{where}",
             remedy="give it more time with limits: {timeout: …}, or a smaller cell",
+            limit=Limit(timeout=bounds.timeout),
         )
     if bounds.memory is not None and (used := tree_memory(pid)) > bounds.memory:
         return Outcome(
             kind="oom",
             reason=f"used {used / 2**30:.1f} GiB of the {bounds.memory / 2**30:.1f} GiB that a run may use",
             remedy="a smaller batch or network, or limits: {memory: …}",
+            limit=Limit(memory=bounds.memory),
         )
     return None
 
@@ -241,7 +280,8 @@ def _judge(code: int | None, events: list[Event], stderr: Path) -> Outcome:
     said = next((event for event in reversed(events) if event["event"] == "outcome"), None)
     if said is not None:
         kept = () if said["kind"] == "ok" else tail
-        return Outcome(kind=said["kind"], reason=said["reason"], stderr=kept)
+        remedy = OUT_OF_MEMORY if said["kind"] == "oom" else ""
+        return Outcome(kind=said["kind"], reason=said["reason"], remedy=remedy, stderr=kept)
     if code is None:
         reason = f"closed its pipe and went on for {LEAVE_SECONDS:g} s without a result; it was stopped"
         return Outcome(kind="crash", reason=reason, stderr=tail)
@@ -251,7 +291,7 @@ def _judge(code: int | None, events: list[Event], stderr: Path) -> Outcome:
             return Outcome(
                 kind="oom",
                 reason="killed by the system, most likely because the machine's memory was used up",
-                remedy="a smaller batch or network, or limits: {memory: …}",
+                remedy=OUT_OF_MEMORY,
                 exit=f"signal {name}",
                 stderr=tail,
             )

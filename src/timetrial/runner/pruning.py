@@ -22,11 +22,11 @@ def smaller_that_failed(trial: Trial, failed: Iterable[tuple[Trial, Outcome]]) -
 def skipped(smaller: Trial, outcome: Outcome) -> Outcome:
     words = "ran out of memory" if outcome.kind == "oom" else "did not finish in its time"
     name = f"{smaller.model}, batch {smaller.recipe.batch}"
-    return Outcome(
-        kind="skipped",
-        reason=f"the smaller cell {name} already {words}",
-        remedy="raise limits: {timeout: …, memory: …} to have it tried",
-    )
+    remedy = "where more memory has become free, --fresh tries both again"
+    if outcome.limit:
+        stopped = "memory" if outcome.limit.memory else "timeout"
+        remedy = f"raise limits: {{{stopped}: …}}, and both are tried again"
+    return Outcome(kind="skipped", reason=f"the smaller cell {name} already {words}", remedy=remedy)
 
 
 def _is_larger(trial: Trial, other: Trial) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
@@ -19,7 +19,7 @@ from timetrial.meters.contention import Difference, difference, snapshot
 from timetrial.meters.limits import MachineLimits
 from timetrial.meters.remarks import judge
 from timetrial.records.record import Effort
-from timetrial.records.store import Store
+from timetrial.records.store import Store, StoreError
 
 AT_REST = 10  # songs at the beginning: what the canary does when nothing is wrong
 
@@ -67,7 +67,9 @@ class Session:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._canary.close()
-        self._store.keep_session(self._study, self.name, self._summary())
+        # On a full disk this fails as well: what failed first says more.
+        with suppress(*(() if error is None else (StoreError,))):
+            self._store.keep_session(self._study, self.name, self._summary())
 
     @contextmanager
     def look(self, cores: Sequence[int], floor: float) -> Iterator[Look]:

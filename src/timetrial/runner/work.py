@@ -99,6 +99,7 @@ def settings_of(trial: Trial) -> dict[str, Any]:
 
 def base_job(trial: Trial, located: Located, recipe: Recipe, weights: Path, dropout: bool) -> dict[str, Any]:
     return {
+        "engine": trial.engine,
         "adapter": located.engine.adapter,
         "network": trial.network.lowered(recipe.loss, dropout=dropout),
         "recipe": recipe.model_dump(mode="json"),

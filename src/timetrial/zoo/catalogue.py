@@ -37,13 +37,28 @@ def find(name: str, /, **options: Value) -> Model:
     entry, plain, given = _resolve(name)
     given = _merged(name, given, options)
     values = entry.read(given)
-    model = entry.make(**values)
+    model = _made(entry, name, values)
     return replace(
         model,
         network=model.network.model_copy(update={"name": entry.title(plain, values)}),
         dataset=model.dataset or entry.dataset,
         preprocessing=model.preprocessing or entry.preprocessing,
     )
+
+
+def _made(entry: Entry, name: str, values: Mapping[str, Value]) -> Model:
+    """Each option may be good by itself, and together they may still make no network."""
+    from pydantic import ValidationError
+
+    from timetrial.spec.errors import explain
+    from timetrial.spec.network import Network
+
+    try:
+        return entry.make(**values)
+    except ValidationError as error:
+        layer = "" if error.title == "Network" else f": layer '{error.title.lower()}'"
+        problem = explain(error, Network, f"'{name}' cannot be made{layer}")
+        raise OptionError(f"{problem}. Take other options. {entry.advice()}") from None
 
 
 @cache

@@ -136,7 +136,7 @@ class Entry:
         for name in given:
             if name not in known:
                 close = difflib.get_close_matches(name, known, n=1)
-                hint = f"; did you mean '{close[0]}'?" if close else ""
+                hint = f"; did you mean '{close[0]}'?" if close else "."
                 raise OptionError(f"'{self.name}' has no option '{name}'{hint} {self.advice()}")
         try:
             return {name: o.read(given[name]) if name in given else o.default for name, o in known.items()}

@@ -20,7 +20,8 @@ class Attention(Layer):
         need_rank(shape, (2,), "a sequence (T, C)")
         steps, width = shape
         if width % self.heads:
-            raise ShapeError(f"{self.heads} heads do not divide a width of {width}")
+            remedy = f"use other heads, or a width that is a multiple of {self.heads}"
+            raise ShapeError(f"{self.heads} heads do not divide a width of {width}; {remedy}")
         parameters: list[Parameter] = []
         for part in ("query", "key", "value", "output"):
             role, reach = f"{part}_kernel", (width, width)

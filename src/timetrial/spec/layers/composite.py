@@ -8,6 +8,11 @@ from timetrial.spec.layers.activation import AnyActivation
 from timetrial.spec.layers.base import AnyLayer, Graph, Layer, Node, layers, lower_all
 from timetrial.spec.shapes import Shape, ShapeError, describe
 
+_REMEDY = {
+    "add": "give them one shape, with padding: same and the same strides, and as many filters or units at their ends",
+    "concat": "only their channels may differ: give them padding: same and the same strides",
+}
+
 
 class _Branching(Layer):
     activation: AnyActivation = None
@@ -25,7 +30,8 @@ class _Branching(Layer):
         how = self.merged()
         same = {shape if how == "add" else shape[:-1] for shape in shapes}
         if len(same) > 1:
-            raise ShapeError(f"cannot {how} branches of {' and '.join(map(describe, shapes))}", name)
+            which = " and ".join(map(describe, shapes))
+            raise ShapeError(f"cannot {how} branches of {which}; {_REMEDY[how]}", name)
         shape: Shape = shapes[0]
         if how == "concat":
             shape = (*shape[:-1], sum(s[-1] for s in shapes))

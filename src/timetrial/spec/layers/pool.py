@@ -17,7 +17,8 @@ class _Pool(Layer):
         size, pads = slide(shape[:2], self.window, stride, self.padding)
         for (before, after), length in zip(pads, self.window, strict=True):
             if max(before, after) >= length:
-                raise ShapeError(f"a padding of {max(before, after)} leaves windows of {length} with nothing in them")
+                problem = f"a padding of {max(before, after)} leaves windows of {length} with nothing in them"
+                raise ShapeError(f"{problem}; use less padding")
         attrs = {"window": self.window, "stride": stride, "pads": pads}
         return Node(name, self.kind, (source,), (shape,), (*size, shape[2]), attrs)
 
