@@ -501,6 +501,27 @@ def test_theano_without_a_compiler_is_refused_for_real(monkeypatch: pytest.Monke
 
 
 @pytest.mark.engines
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["theano", "keras2-theano"])
+def test_an_adapter_without_a_compiler_refuses_to_start(tmp_path: Path, name: str) -> None:
+    """The check of an environment was long ago; a run must see for itself that the compiler is gone."""
+    from timetrial.runner.surroundings import surroundings
+    from timetrial.spec.placement import Placement
+    from timetrial.spec.trial import Settings
+
+    found = engines.find(name)
+    settings = {"device": "cpu", "threads": 1, "seed": 1, "precision": "float32"}
+    code = f"from timetrial_worker import adapters; adapters.load({name!r}, {settings!r}).start(); print('started')"
+    variables = {
+        **surroundings(Placement(), Settings(), found.variables),
+        "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": str(tmp_path),
+    }  # fmt: skip
+    done = subprocess.run([str(found.interpreter), "-c", code], env=variables, capture_output=True, text=True)
+    assert done.returncode != 0 and "started" not in done.stdout
+    assert done.stderr.rstrip().endswith("no C++ compiler and would run in Python; install g++")
+
+
+@pytest.mark.engines
 def test_nothing_of_the_parent_or_the_user_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As a run starts it: not isolated, but with the variables of a run."""
     from timetrial.runner.surroundings import surroundings

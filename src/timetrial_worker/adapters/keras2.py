@@ -314,6 +314,7 @@ class Keras2Theano(Keras2):
     def _start_backend(self):
         import theano
 
+        theano_setup.need_compiler(theano)
         self.theano = theano
         theano.config.floatX = self.precision  # Keras has just set it to what its own file says
         return [("theano", theano.__version__)]
