@@ -101,6 +101,12 @@ CASES: list[tuple[str, list[str], dict[str, Any]]] = [
     ("keras-torch", [name for name in FEEDS if name != "tested"], {"loop": "fit"}),
     ("keras-tensorflow", list(FEEDS), {"loop": "fit"}),
     ("keras-jax", list(FEEDS), {"loop": "fit"}),
+    ("theano", ["resident", "batch", "tested"], {}),
+    ("tensorflow1", ["resident", "batch", "tested"], {}),
+    ("keras2-theano", ["resident", "batch"], {"loop": "fit"}),  # as keras-torch: its `predict` draws too
+    ("keras2-tensorflow", ["resident", "batch", "tested"], {}),
+    ("keras2-tensorflow", ["resident", "batch", "tested"], {"loop": "fit"}),
+    ("keras2-cntk", ["resident", "batch", "tested"], {"loop": "fit"}),
 ]
 
 
