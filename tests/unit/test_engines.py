@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from timetrial.disk.home import home
+from timetrial.cli.verify import _chosen
 from timetrial.engines import checks, doctor, environments, locate, marker, pins
 from timetrial.engines.environments import EnvironmentFailed
 from timetrial.engines.interpreters import NoPython
@@ -225,6 +226,12 @@ def test_a_version_lives_beside_the_familys_own(data: Path, python: Path) -> Non
     assert locate.locate("torch@2.8.0").kind == "missing"
     names = [found.name for found in locate.installed()]
     assert names[: len(ENGINES)] == list(ENGINES) and names[len(ENGINES) :] == ["torch@2.9.1"]
+
+
+def test_verify_takes_every_version_for_one_of_all_engines(data: Path, python: Path) -> None:
+    for name in ("torch", "torch@2.9.1"):
+        environments.add(name, quiet, python=python)
+    assert _chosen(["all"]) == _chosen(None) == ["torch", "keras-torch", "torch@2.9.1"]
 
 
 def test_tensorflow_is_found_under_the_name_it_is_installed_by(data: Path, python: Path) -> None:

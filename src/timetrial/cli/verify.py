@@ -71,7 +71,7 @@ def _chosen(engines: list[str] | None) -> list[str]:
 
     if engines and engines != ["all"]:
         return [name for given in engines for name in given.split(",")]
-    found = [located.engine.name for located in installed() if located.interpreter and located.engine.ranked]
+    found = [located.name for located in installed() if located.interpreter and located.engine.ranked]
     if not found:
         from timetrial.cli.shared import Failed
 
