@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from timetrial.disk.home import home
 from timetrial.cli.verify import _chosen
+from timetrial.disk.home import home
 from timetrial.engines import checks, doctor, environments, locate, marker, pins
 from timetrial.engines.environments import EnvironmentFailed
 from timetrial.engines.interpreters import NoPython
@@ -438,7 +438,8 @@ def test_packages_beside_timetrial_are_found_but_not_imported(tmp_path: Path) ->
 
 def test_an_environment_goes_before_what_is_beside(data: Path, python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locate, "_importable", lambda name: True)
-    assert locate.locate("jax").kind == "beside"
+    found = locate.locate("jax")
+    assert (found.kind, found.problem, found.remedy) == ("beside", None, None)
     environments.add("jax", quiet, python=python)
     assert locate.locate("jax").kind == "environment"
     (data / "jax" / "environment.json").unlink()
@@ -447,6 +448,7 @@ def test_an_environment_goes_before_what_is_beside(data: Path, python: Path, mon
 
 
 def test_a_missing_engine_names_its_remedy(data: Path) -> None:
+    assert not any(found.broken for found in locate.installed())  # there is nothing that could be
     health = doctor.check(locate.locate("torch@2.9.1"))
     assert not health.ok and health.seconds is None and health.remedy == "timetrial engines add torch@2.9.1"
 
