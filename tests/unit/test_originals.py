@@ -6,9 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tests import engines
@@ -441,6 +443,24 @@ def test_the_command_tells_what_is_broken_and_goes_on(
     assert "keras2-cntk: a small training step failed" in err and "apt-get install libopenmpi3" in err
     code, out, err = command("add", "keras2-cntk", "--python", str(python))
     assert code == 1 and "libopenmpi3" in err and not out
+
+
+def test_the_list_says_what_is_wrong_with_an_environment_that_is_there(
+    data: Path, python: Path, system: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_CRASH", NO_MPI)
+    environments.add("originals", quiet, python=python)
+    monkeypatch.setattr("timetrial.cli.engines.console", partial(Console, width=400))
+    rows = {line.split()[0]: line for line in command("list")[1].splitlines()}
+    assert "libmpi.so.12" in rows["keras2-cntk"] and "→ install Open MPI 3 or 4" in rows["keras2-cntk"]
+    assert (
+        rows["tensorflow"].rstrip().endswith("│ timetrial engines add tensorflow")
+    )  # nothing is there: the remedy alone
+    other = data.parent.parent / "other"
+    data.parent.rename(other)
+    monkeypatch.setenv("TIMETRIAL_HOME", str(other))
+    rows = {line.split()[0]: line for line in command("list")[1].splitlines()}
+    assert f"made in {data / 'originals'}" in rows["theano"] and "→ timetrial engines add theano" in rows["theano"]
 
 
 def test_if_possible_skips_visibly(places: Path, data: Path, system: Path) -> None:
