@@ -485,6 +485,15 @@ def test_the_versions_nearest_to_the_asked_one_are_told() -> None:
     assert "there are 1.19, 1.18, 1.17" in found.cause and "2." not in found.cause and "48 others" in found.cause
 
 
+@pytest.mark.parametrize("versions", ["", "none"])
+@pytest.mark.parametrize("origin", ["", " (from -r /tmp/a b/requirements.txt (line 1))", " (from timetrial)"])
+def test_no_version_is_understood_as_every_pip_writes_it(origin: str, versions: str) -> None:
+    line = f"  Could not find a version that satisfies the requirement theano==9{origin} (from versions: {versions})\n"
+    assert diagnose(f"Collecting x (from y)\n{line}No matching distribution", 100).cause == (
+        "pip finds no theano==9 for this Python and machine"
+    )
+
+
 @pytest.mark.parametrize(
     ("output", "told"),
     [
