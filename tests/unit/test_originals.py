@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from tests import engines
 from tests.unit.test_engines import FAKE, change_marker, plan, quiet
 from timetrial.cli.main import app
-from timetrial.engines import doctor, environments, libraries, locate, pins, pythons, trying
+from timetrial.engines import checks, doctor, environments, libraries, locate, pins, pythons, trying
 from timetrial.engines.environments import EnvironmentFailed
 from timetrial.engines.interpreters import NoPython, Range
 from timetrial.engines.registry import ENGINES, FAMILIES, LINKS, UnknownEngine, parse
@@ -548,6 +548,35 @@ def test_an_adapter_without_a_compiler_refuses_to_start(tmp_path: Path, name: st
     done = subprocess.run([str(found.interpreter), "-c", code], env=variables, capture_output=True, text=True)
     assert done.returncode != 0 and "started" not in done.stdout
     assert done.stderr.rstrip().endswith("no C++ compiler and would run in Python; install g++")
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(300)
+def test_two_processes_compile_into_one_empty_directory_at_once(tmp_path: Path) -> None:
+    """The same operations, wanted by both at the same time. Each may compile some; what is left serves a third."""
+    from timetrial.runner.surroundings import surroundings
+    from timetrial.spec.placement import Placement
+    from timetrial.spec.trial import Settings
+
+    found = engines.find("theano")
+    flags = f"base_compiledir={tmp_path / 'compiled'},gcc.cxxflags=-O0"
+    variables = {**surroundings(Placement(), Settings(), found.variables), "THEANO_FLAGS": flags}
+    command = [str(found.interpreter), "-c", checks.script(found.engine.check)]
+
+    def compiled(processes: int) -> set[Path]:
+        started = [
+            subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(processes)
+        ]
+        for process in started:
+            out, err = process.communicate(timeout=240)
+            answer = checks.read(out)
+            assert process.returncode == 0 and answer and answer.right, err
+        return {path.parent for path in (tmp_path / "compiled").glob("*/tmp*/mod.cpp")}
+
+    together = compiled(2)
+    assert together and compiled(1) <= together
+    assert not list((tmp_path / "compiled").glob("*/lock_dir"))
 
 
 @pytest.mark.engines
