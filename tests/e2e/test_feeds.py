@@ -101,6 +101,12 @@ CASES: list[tuple[str, list[str], dict[str, Any]]] = [
     ("keras-torch", [name for name in FEEDS if name != "tested"], {"loop": "fit"}),
     ("keras-tensorflow", list(FEEDS), {"loop": "fit"}),
     ("keras-jax", list(FEEDS), {"loop": "fit"}),
+    ("theano", ["resident", "batch", "tested"], {}),
+    ("tensorflow1", list(FEEDS), {}),
+    ("keras2-theano", ["resident", "batch"], {"loop": "fit"}),  # as keras-torch: its `predict` draws too
+    ("keras2-tensorflow", ["resident", "batch", "tested"], {}),
+    ("keras2-tensorflow", ["resident", "batch", "tested"], {"loop": "fit"}),
+    ("keras2-cntk", ["resident", "batch", "tested"], {"loop": "fit"}),
 ]
 
 
@@ -149,7 +155,7 @@ def run(text: str, folder: Path) -> dict[str, Any]:
 
 
 def test_a_loader_of_each_frameworks_own_runs_a_whole_study(tmp_path: Path) -> None:
-    for engine, loop in (("torch", "step"), ("keras-tensorflow", "fit")):
+    for engine, loop in (("torch", "step"), ("tensorflow1", "step"), ("keras-tensorflow", "fit")):
         engines.find(engine)
         folder = tmp_path / engine
         folder.mkdir()

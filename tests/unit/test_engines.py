@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from timetrial.cli.verify import _chosen
 from timetrial.disk.home import home
 from timetrial.engines import checks, doctor, environments, locate, marker, pins
 from timetrial.engines.environments import EnvironmentFailed
@@ -227,6 +228,12 @@ def test_a_version_lives_beside_the_familys_own(data: Path, python: Path) -> Non
     assert names[: len(ENGINES)] == list(ENGINES) and names[len(ENGINES) :] == ["torch@2.9.1"]
 
 
+def test_verify_takes_every_version_for_one_of_all_engines(data: Path, python: Path) -> None:
+    for name in ("torch", "torch@2.9.1"):
+        environments.add(name, quiet, python=python)
+    assert _chosen(["all"]) == _chosen(None) == ["torch", "keras-torch", "torch@2.9.1"]
+
+
 def test_tensorflow_is_found_under_the_name_it_is_installed_by(data: Path, python: Path) -> None:
     environments.add("tensorflow", quiet, python=python)
     assert locate.locate("tensorflow").versions["tensorflow"] == pins.shipped(FAMILIES["tensorflow"])["tensorflow-cpu"]
@@ -431,7 +438,8 @@ def test_packages_beside_timetrial_are_found_but_not_imported(tmp_path: Path) ->
 
 def test_an_environment_goes_before_what_is_beside(data: Path, python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locate, "_importable", lambda name: True)
-    assert locate.locate("jax").kind == "beside"
+    found = locate.locate("jax")
+    assert (found.kind, found.problem, found.remedy) == ("beside", None, None)
     environments.add("jax", quiet, python=python)
     assert locate.locate("jax").kind == "environment"
     (data / "jax" / "environment.json").unlink()
@@ -440,6 +448,7 @@ def test_an_environment_goes_before_what_is_beside(data: Path, python: Path, mon
 
 
 def test_a_missing_engine_names_its_remedy(data: Path) -> None:
+    assert not any(found.broken for found in locate.installed())  # there is nothing that could be
     health = doctor.check(locate.locate("torch@2.9.1"))
     assert not health.ok and health.seconds is None and health.remedy == "timetrial engines add torch@2.9.1"
 

@@ -47,9 +47,13 @@ def test_own_files_become_a_dataset_of_a_study(tmp_path: Path, home: Path) -> No
     stand_in = prepare("synthetic:my-rows", network([2], 2), RECIPE, 0, tmp_path / "p", 20)
     assert stand_in.synthetic
     assert np.load(stand_in.x_train).shape == (20, 2)
+    again = Told()
+    importing.bring("my-rows", tmp_path / "t.csv", again)
+    assert not any("replaces" in line for line in again.lines)
     # Other rows under the same name are another dataset for what is prepared.
     (tmp_path / "t.csv").write_text("a,b,k\n" + "".join(f"{-n},{n},{'xy'[n % 2]}\n" for n in range(40)))
-    importing.bring("my-rows", tmp_path / "t.csv", Told())
+    importing.bring("my-rows", tmp_path / "t.csv", again)
+    assert again.lines[-1].startswith(f"my-rows: replaces other samples (imported from {tmp_path / 't.csv'}, 2")
     assert prepare("my-rows", network([2], 2), RECIPE, 0, tmp_path / "p", "50%").content != ready.content
 
 

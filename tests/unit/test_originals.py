@@ -6,15 +6,17 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from tests import engines
 from tests.unit.test_engines import FAKE, change_marker, plan, quiet
 from timetrial.cli.main import app
-from timetrial.engines import doctor, environments, libraries, locate, pins, pythons, trying
+from timetrial.engines import checks, doctor, environments, libraries, locate, pins, pythons, trying
 from timetrial.engines.environments import EnvironmentFailed
 from timetrial.engines.interpreters import NoPython, Range
 from timetrial.engines.registry import ENGINES, FAMILIES, LINKS, UnknownEngine, parse
@@ -443,6 +445,24 @@ def test_the_command_tells_what_is_broken_and_goes_on(
     assert code == 1 and "libopenmpi3" in err and not out
 
 
+def test_the_list_says_what_is_wrong_with_an_environment_that_is_there(
+    data: Path, python: Path, system: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_CRASH", NO_MPI)
+    environments.add("originals", quiet, python=python)
+    monkeypatch.setattr("timetrial.cli.engines.console", partial(Console, width=400))
+    rows = {line.split()[0]: line for line in command("list")[1].splitlines()}
+    assert "libmpi.so.12" in rows["keras2-cntk"] and "→ install Open MPI 3 or 4" in rows["keras2-cntk"]
+    assert (
+        rows["tensorflow"].rstrip().endswith("│ timetrial engines add tensorflow")
+    )  # nothing is there: the remedy alone
+    other = data.parent.parent / "other"
+    data.parent.rename(other)
+    monkeypatch.setenv("TIMETRIAL_HOME", str(other))
+    rows = {line.split()[0]: line for line in command("list")[1].splitlines()}
+    assert f"made in {data / 'originals'}" in rows["theano"] and "→ timetrial engines add theano" in rows["theano"]
+
+
 def test_if_possible_skips_visibly(places: Path, data: Path, system: Path) -> None:
     code, out, err = command("add", "--if-possible", "originals")
     assert code == 0 and not out and "originals: SKIPPED; there is no C++ compiler (g++" in err
@@ -463,6 +483,15 @@ def test_the_versions_nearest_to_the_asked_one_are_told() -> None:
     offered = ", ".join(f"{major}.{minor}" for major in (0, 1, 2) for minor in range(20))
     found = diagnose(f"satisfies the requirement tensorflow==1.99 (from versions: {offered})", 100)
     assert "there are 1.19, 1.18, 1.17" in found.cause and "2." not in found.cause and "48 others" in found.cause
+
+
+@pytest.mark.parametrize("versions", ["", "none"])
+@pytest.mark.parametrize("origin", ["", " (from -r /tmp/a b/requirements.txt (line 1))", " (from timetrial)"])
+def test_no_version_is_understood_as_every_pip_writes_it(origin: str, versions: str) -> None:
+    line = f"  Could not find a version that satisfies the requirement theano==9{origin} (from versions: {versions})\n"
+    assert diagnose(f"Collecting x (from y)\n{line}No matching distribution", 100).cause == (
+        "pip finds no theano==9 for this Python and machine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -498,6 +527,56 @@ def test_theano_without_a_compiler_is_refused_for_real(monkeypatch: pytest.Monke
     monkeypatch.setenv("PATH", str(tmp_path))
     health = doctor.check(found)
     assert not health.ok and "no C++ compiler" in str(health.problem) and "install g++" in str(health.remedy)
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("name", ["theano", "keras2-theano"])
+def test_an_adapter_without_a_compiler_refuses_to_start(tmp_path: Path, name: str) -> None:
+    """The check of an environment was long ago; a run must see for itself that the compiler is gone."""
+    from timetrial.runner.surroundings import surroundings
+    from timetrial.spec.placement import Placement
+    from timetrial.spec.trial import Settings
+
+    found = engines.find(name)
+    settings = {"device": "cpu", "threads": 1, "seed": 1, "precision": "float32"}
+    code = f"from timetrial_worker import adapters; adapters.load({name!r}, {settings!r}).start(); print('started')"
+    variables = {
+        **surroundings(Placement(), Settings(), found.variables),
+        "PYTHONPATH": str(Path(__file__).parents[2] / "src"), "PATH": str(tmp_path),
+    }  # fmt: skip
+    done = subprocess.run([str(found.interpreter), "-c", code], env=variables, capture_output=True, text=True)
+    assert done.returncode != 0 and "started" not in done.stdout
+    assert done.stderr.rstrip().endswith("no C++ compiler and would run in Python; install g++")
+
+
+@pytest.mark.engines
+@pytest.mark.timeout(300)
+def test_two_processes_compile_into_one_empty_directory_at_once(tmp_path: Path) -> None:
+    """The same operations, wanted by both at the same time. Each may compile some; what is left serves a third."""
+    from timetrial.runner.surroundings import surroundings
+    from timetrial.spec.placement import Placement
+    from timetrial.spec.trial import Settings
+
+    found = engines.find("theano")
+    flags = f"base_compiledir={tmp_path / 'compiled'},gcc.cxxflags=-O0"
+    variables = {**surroundings(Placement(), Settings(), found.variables), "THEANO_FLAGS": flags}
+    command = [str(found.interpreter), "-c", checks.script(found.engine.check)]
+
+    def compiled(processes: int) -> set[Path]:
+        started = [
+            subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(processes)
+        ]
+        for process in started:
+            out, err = process.communicate(timeout=240)
+            answer = checks.read(out)
+            assert process.returncode == 0 and answer and answer.right, err
+        return {path.parent for path in (tmp_path / "compiled").glob("*/tmp*/mod.cpp")}
+
+    together = compiled(2)
+    assert together and compiled(1) <= together
+    assert not list((tmp_path / "compiled").glob("*/lock_dir"))
 
 
 @pytest.mark.engines

@@ -9,16 +9,19 @@ from typing import Any
 import pytest
 
 from tests.unit.test_study import mistake, trials
+from timetrial.engines.registry import ENGINES
 from timetrial.meters.hardware import Machine, inventory
 from timetrial.runner.profiles import lap_plan
 from timetrial.runner.surroundings import cores_given, surroundings
 from timetrial.runner.work import settings_of
 from timetrial.spec.placement import Placement
-from timetrial.spec.presets import PRESETS
+from timetrial.spec.presets import PRESETS, program
 from timetrial.spec.recipe import Recipe
 from timetrial.spec.region import includes
 from timetrial.spec.study import parse_study
 from timetrial.spec.trial import Settings, Trial
+from timetrial_worker import adapters
+from timetrial_worker.adapters.base import Adapter
 
 EPOCH = {"lap": "epoch"}
 ID_OF_BEFORE = "c3917de6683bd50b"  # of quick/mlp on torch
@@ -198,10 +201,24 @@ def test_a_preset_that_no_study_had_is_refused(model: str, engine: str, said: st
 
 
 @pytest.mark.parametrize("study", PRESETS)
+def test_every_engine_that_a_preset_gives_a_loader_has_one(study: str) -> None:
+    checked = 0
+    for engine in (engine for engine in ENGINES.values() if engine.ranked):
+        try:
+            settings = program(study, engine.name).settings
+        except ValueError:
+            continue
+        if settings.get("feed") == "loader":
+            assert type(adapters.load(engine.adapter, {})).loader is not Adapter.loader, engine.name
+            checked += 1
+    assert checked == {"parallel": 1, "profiling": 2}.get(study, 0)
+
+
+@pytest.mark.parametrize("study", PRESETS)
 def test_every_program_is_one_that_can_be_asked_for(study: str) -> None:
-    for program in PRESETS[study].values():
-        assert Settings.model_validate(dict(program.settings)).threads == "as-shipped"
-        assert set(program.recipe) <= set(Recipe.model_fields)
+    for each in PRESETS[study].values():
+        assert Settings.model_validate(dict(each.settings)).threads == "as-shipped"
+        assert set(each.recipe) <= set(Recipe.model_fields)
 
 
 def test_without_a_preset_all_engines_do_equal_work() -> None:

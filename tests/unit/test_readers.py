@@ -36,6 +36,17 @@ def test_idx_files_are_read_packed_or_not_anywhere_below_the_folder(tmp_path: Pa
     assert (read.x_train.dtype, read.x_train.shape) == (np.uint8, (30, 28, 28))
 
 
+def test_a_stray_idx_label_is_named_with_its_file(tmp_path: Path) -> None:
+    written = made.mnist(tmp_path)
+    labels = written["train-labels-idx1-ubyte"].copy()
+    labels[4] = 200
+    (tmp_path / "train-labels-idx1-ubyte").write_bytes(made.idx(labels))
+    assert refused(lambda: idx.read(tmp_path)) == (
+        f"{tmp_path / 'train-labels-idx1-ubyte'}: sample 5 has label 200, the largest, but none has label {labels[labels < 200].max() + 1}; "
+        "classes are numbered from 0 without a gap"
+    )
+
+
 @pytest.mark.parametrize("kind", ["|u1", ">i2", ">f4"])
 def test_idx_of_other_numbers(tmp_path: Path, kind: str) -> None:
     array = np.arange(24).reshape(2, 3, 4).astype(kind)

@@ -138,13 +138,17 @@ def test_train_and_test_files_share_their_classes(tmp_path: Path) -> None:
     ("a,b,k\n", "has a heading and no rows"),
     ("a\n1\n", "no table with inputs and a target"),
     ("", "no table with inputs and a target"),
-    ("a,k\n1,x\n2,x\n3,y\n", "class 1: 1 samples are too few"),
+    ("a,k\n1,x\n2,x\n3,y\n", "class y has 1 sample, too few for a training and a test part"),
+    ("a,k\n1,3\n2,3\n3,7\n", "class 7 has 1 sample"),
+    ("a,b,k\n1,2,x\n\n1,1e300,x\n", "line 4, column 2: '1e300' is too large for float32; scale or remove it"),
+    ("a,k\n1,0.5\n\n2,1e300\n", "line 4: the target '1e300' is too large for float32"),
+    ("a,k\n1,0.5\n2,inf\n", "line 3: the target 'inf' is no finite number"),
     ("a,k\n" + "".join(f"{n},{n}\n" for n in range(1500)), "1,500 different values; if it is a number to predict, say --numeric"),
 ])  # fmt: skip
 def test_a_bad_table_says_line_and_column(tmp_path: Path, text: str, said: str) -> None:
     path = written(tmp_path, text)
     message = refused(lambda: table.read(path))
-    assert said in message
+    assert said in message and str(path) in message
 
 
 def test_a_table_that_is_no_text(tmp_path: Path) -> None:
@@ -174,6 +178,14 @@ def test_numpy_arrays_packed_and_single(tmp_path: Path) -> None:
         np.save(folder / f"{name}.npy", array)
     read = arrays.read(folder)
     assert (read.x_test.shape, read.y_train.shape, read.y_train.dtype) == ((2, 4), (10, 1), np.float32)
+
+
+def test_a_number_of_numpy_that_is_too_large_is_refused_without_a_warning(tmp_path: Path) -> None:
+    x, y = np.ones((20, 2)), np.arange(20) % 2
+    x[:, 1] = 1e300
+    np.savez(tmp_path / "a.npz", x=x, y=y)
+    message = refused(lambda: checked(tmp_path / "a.npz", arrays.read(tmp_path / "a.npz"), 2))
+    assert "the input of training sample 1 holds NaN or infinity" in message
 
 
 def test_arrays_of_objects_are_not_unpickled(tmp_path: Path) -> None:

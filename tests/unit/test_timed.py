@@ -12,6 +12,8 @@ from tests.unit.test_laps import PLAN, feed, numbers
 from timetrial_worker import laps, timed
 from timetrial_worker.adapters.base import Adapter, Unsupported
 from timetrial_worker.adapters.jax_native import Jax
+from timetrial_worker.adapters.keras2 import Keras2
+from timetrial_worker.adapters.keras3 import Keras3
 
 TICK = 2.0**-10  # sums of it are exact
 ORDER, GATHER, PLACE, STEP, PREDICT, LOAD = (TICK * 4**n for n in range(6))
@@ -238,6 +240,35 @@ def test_waiting_ends_with_the_batches_and_counts_their_end(tmp_path: Path) -> N
     for _ in wait.over(batches()):
         clock.now += 100.0  # the step itself is no waiting
     assert wait.seconds == 16.5
+
+
+class Calls:
+    """In a Keras model's place: remembers what its own loops were given."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, int, int]] = []
+
+    def fit(self, x: Any, y: Any, batch_size: int, **_: Any) -> None:
+        assert len(x) == len(y)
+        self.seen.append(("fit", len(x), batch_size))
+
+    def predict(self, x: Any, batch_size: int, **_: Any) -> Any:
+        self.seen.append(("predict", len(x), batch_size))
+        return np.zeros((len(x), 3), np.float32)
+
+
+@pytest.mark.parametrize("kind", [Keras2, Keras3])
+def test_keras_is_given_an_epoch_as_a_whole_and_cuts_it_itself(tmp_path: Path, kind: Any) -> None:
+    """Batches placed one by one and joined again, and a call a batch, would be work that no program of its users had."""
+    adapter, model = kind({"loop": "fit"}), Calls()
+    adapter._model = adapter._inference = model
+    adapter._fit, adapter.floatx, adapter._callback = True, "float32", None
+    adapter._first = adapter._input_is_image = adapter._tokens = adapter._integers = False
+    settings = {"lap": "epoch", "loop": "fit", "feed": "batch", "evaluate": "inside"}
+    work = timed.work(adapter, feed(tmp_path, TRAIN, TEST, last_batch="keep"), "train", settings)
+    work.prepare(0, 1)
+    work.run(0, 1)
+    assert model.seen == [("fit", TRAIN, BATCH), ("predict", TEST, BATCH)]
 
 
 def test_an_engine_without_a_pipeline_says_so_and_names_what_there_is() -> None:

@@ -82,3 +82,30 @@ def test_a_cut_archive_is_refused(tmp_path: Path, kind: str, share: float) -> No
     path.write_bytes(path.read_bytes()[: int(path.stat().st_size * share)])
     with pytest.raises(DataError, match=str(path)):
         unpack(path, tmp_path / "in")
+
+
+def test_a_zip_that_is_packed_in_an_unknown_way_says_so(tmp_path: Path) -> None:
+    path = zipped(tmp_path / "x.zip", {"a": b"1"})
+    data = bytearray(path.read_bytes())
+    for place in (8, data.index(b"PK\x01\x02") + 10):  # the method, before the entry and in the list of entries
+        data[place] = 97
+    path.write_bytes(data)
+    with pytest.raises(DataError, match=f"{path}: .*compression.*unpack it yourself and give the folder"):
+        unpack(path, tmp_path / "in")
+
+
+@pytest.mark.parametrize("kind", ["tgz", "zip"])
+@pytest.mark.parametrize(
+    ("names", "entry"),
+    [(("a", "a/b"), "'a/b' wants a folder"), (("a/b", "a"), "'a' is"), (("c" * 300,), f"'{'c' * 80}…' is too long")],
+)
+def test_entries_that_no_folder_can_hold_name_the_archive_and_the_entry(
+    tmp_path: Path, kind: str, names: tuple[str, ...], entry: str
+) -> None:
+    path = tmp_path / f"x.{kind}"
+    files = dict.fromkeys(names, b"1")
+    _ = zipped(path, files) if kind == "zip" else made.tar(path, files, "w:gz")
+    with pytest.raises(DataError) as found:
+        unpack(path, tmp_path / "in")
+    assert str(found.value).startswith(f"{path}: the entry {entry}")
+    assert str(tmp_path / "in") not in str(found.value)

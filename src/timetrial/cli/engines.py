@@ -33,9 +33,14 @@ def list_engines(as_json: AsJson = False) -> None:
         for column in ("engine", "version", "found", "what it is", "remark"):
             table.add_column(column)
         for located in found:
-            remark = located.remedy if located.kind == "missing" else located.problem
-            table.add_row(located.name, located.version or "-", located.kind, located.engine.summary, remark or "")
+            table.add_row(located.name, located.version or "-", located.kind, located.engine.summary, _remark(located))
         console().print(table)
+
+
+def _remark(located: Located) -> str:
+    """What is not there at all needs no more than the way to get it."""
+    absent = located.kind == "missing" and not located.broken
+    return " → ".join(part for part in (None if absent else located.problem, located.remedy) if part)
 
 
 def _as_dict(located: Located) -> dict[str, object]:

@@ -84,7 +84,7 @@ def engines_asked(engines: Sequence[str] | None) -> list[str]:
 
     if engines and list(engines) != ["all"]:
         return [name for given in engines for name in given.split(",") if name]
-    found = [located.engine.name for located in installed() if located.interpreter and located.engine.ranked]
+    found = [located.name for located in installed() if located.interpreter and located.engine.ranked]
     if not found:
         raise Failed("no engine is installed; `timetrial engines add torch tensorflow jax` installs those of today")
     return found

@@ -62,7 +62,11 @@ def bring(
             else:
                 raise DataError(f"'{known.name}' is read as {known.reader}; import another format under another name")
             own = {**facts(samples), "files": _sums(path), "from": f"imported from {path}"}
-            return shelf.keep(target, samples, {**told, **own}, pinned)
+            before, kept = shelf.look_up(target), shelf.keep(target, samples, {**told, **own}, pinned)
+            if before and before.content != kept.content:
+                was = f"{before.facts.get('from')}, {before.facts.get('kept')}"
+                listener.say(f"{target}: replaces other samples ({was}); records of those say so by their checksum")
+            return kept
         finally:
             shutil.rmtree(raw, ignore_errors=True)
 

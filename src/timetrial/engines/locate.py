@@ -50,7 +50,7 @@ def locate(name: str) -> Located:
     whole = next((found for found in looked if found.kind == "environment"), None)
     if whole is not None:
         return whole
-    broken = next((found for found in looked if found.problem), None)
+    broken = next((found for found in looked if found.broken), None)
     beside = _beside(asked)
     if beside is None:
         return broken or _missing(asked)
@@ -89,6 +89,8 @@ def _candidates(asked: Asked) -> list[marker.Condition]:
 
 def _in_environment(asked: Asked, there: marker.Condition) -> Located:
     redo = f"timetrial engines add {asked.name}"
+    if there.state == "absent":
+        return _missing(asked)
     if not there.usable or there.marker is None:
         return _missing(asked, there.problem, redo)
     there_is = _pick(asked.package, there.marker.versions)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-_NO_VERSION = re.compile(r"satisfies the requirement (\S+)(?: \(from \S+\))? \(from versions: ([^)]*)\)")
+# Old versions of pip also name the file: (from -r FILE (line 1)).
+_NO_VERSION = re.compile(
+    r"satisfies the requirement (\S+)(?: \(from (?!versions:)[^\n]*?\))? \(from versions: ([^)]*)\)"
+)
 _OTHER_PYTHON = re.compile(r"([^\s;]+) Requires-Python ([^;\n]+)")  # pip's list of versions it passed over
 _NO_NETWORK = re.compile(
     r"NewConnectionError|NameResolutionError|Name or service not known|Temporary failure in name resolution"

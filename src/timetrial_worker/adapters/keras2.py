@@ -144,6 +144,12 @@ class Keras2(Adapter):
             arrays[0], arrays[1], batch_size=size, epochs=1, shuffle=False, verbose=0, callbacks=[self._callback]
         )
 
+    def fit(self, x, y=None, size=None):
+        self._fit_arrays(self.place(x, y), size)
+
+    def predict_arrays(self, x, size):
+        return self.output(self._inference.predict(self._images(x), batch_size=size))
+
     def sync(self):
         """Every call of Keras 2 brings its result, the loss or the prediction, back to the host; on a CPU the updates
         of the same call are done by then."""
@@ -314,6 +320,7 @@ class Keras2Theano(Keras2):
     def _start_backend(self):
         import theano
 
+        theano_setup.need_compiler(theano)
         self.theano = theano
         theano.config.floatX = self.precision  # Keras has just set it to what its own file says
         return [("theano", theano.__version__)]

@@ -18,6 +18,7 @@ import numpy as np
 from . import tensorflow1_layers as layers
 from . import tensorflow1_optimisers as optimisers
 from .base import Adapter, Unsupported
+from .tensorflow1_data import Loader
 
 Batch = namedtuple("Batch", "program feed")
 
@@ -49,14 +50,12 @@ class Program(object):
 
     prediction = None
 
-    def __init__(self, adapter, x, y):
-        tf = adapter.tf
-        self.x = tf.placeholder(tf.as_dtype(x.dtype), x.shape)
+    def __init__(self, adapter, x, y=None):
+        self.x, self.y = x, y
         if y is None:
             self._predict(adapter)
         else:
-            self.y = tf.placeholder(tf.as_dtype(y.dtype), y.shape)
-            self._train(adapter, tf)
+            self._train(adapter, adapter.tf)
 
     def _predict(self, adapter):
         self.examined = adapter.outputs(self.x, layers.Mode(False, []))
@@ -142,7 +141,8 @@ class TensorFlow1(Adapter):
         return "/gpu:0"
 
     def includes(self, task):
-        return None if self.place_name == "/cpu:0" else INCLUDES[task]
+        fed = self.settings.get("feed") != "loader"
+        return INCLUDES[task] if fed and self.place_name != "/cpu:0" else None
 
     # --- the graph --------------------------------------------------------------------------------------------------
 
@@ -189,16 +189,21 @@ class TensorFlow1(Adapter):
     # --- work -------------------------------------------------------------------------------------------------------
 
     def place(self, x, y=None):
+        hosts = self._hosts(x, y)
+        shapes = tuple(host.shape for host in hosts)
+        if shapes not in self.programs:
+            with self.graph.as_default(), self.tf.device(self.place_name):
+                holders = [self.tf.placeholder(self.tf.as_dtype(host.dtype), host.shape) for host in hosts]
+                self.programs[shapes] = Program(self, *holders)
+        program = self.programs[shapes]
+        return Batch(program, dict(zip((program.x, program.y), hosts)))
+
+    def _hosts(self, x, y):
+        """Arrays that are fed without a copy: [x], or [x, y]."""
         tokens = self.network["input"].get("tokens")
         classes = self.recipe["loss"] == "cross_entropy" and self.recipe.get("labels", "integer") == "integer"
-        x = aligned(np.asarray(x, np.int32 if tokens else self.precision))
-        y = None if y is None else aligned(np.asarray(y, np.int32 if classes else self.precision))
-        shapes = x.shape, None if y is None else y.shape
-        with self.graph.as_default(), self.tf.device(self.place_name):
-            if shapes not in self.programs:
-                self.programs[shapes] = Program(self, x, y)
-            program = self.programs[shapes]
-        return Batch(program, {program.x: x} if y is None else {program.x: x, program.y: y})
+        found = [aligned(np.asarray(x, np.int32 if tokens else self.precision))]
+        return found if y is None else found + [aligned(np.asarray(y, np.int32 if classes else self.precision))]
 
     def step(self, batch):
         self.session.run(batch.program.train, batch.feed)
@@ -210,6 +215,9 @@ class TensorFlow1(Adapter):
 
     def sync(self):
         """A session's run returns when all of it is done, updates included; on a GPU too."""
+
+    def loader(self, x, y, workers, prefetch):
+        return Loader(self, lambda *parts: Batch(Program(self, *parts), {}), self._hosts(x, y), workers, prefetch)
 
     def set_rate(self, rate, momentum=None):
         self.session.run(*self.optimiser.new_rate(rate, momentum))

@@ -63,8 +63,8 @@ class Theano(Adapter):
         from theano.sandbox.rng_mrg import MRG_RandomStreams
 
         self.theano, self.streams = theano, MRG_RandomStreams
-        if not theano.config.cxx and self.compile != "fast_compile":
-            raise ImportError("Theano finds no C++ compiler and would run in Python; install g++")
+        if self.compile != "fast_compile":
+            theano_setup.need_compiler(theano)
         theano.config.floatX = self.precision
         for name, value in COMPILE[self.compile].items():
             setattr(theano.config, name, value)

@@ -26,6 +26,12 @@ def add(**flags):
     os.environ["THEANO_FLAGS"] = ",".join("{}={}".format(*pair) for pair in sorted(found.items()))
 
 
+def need_compiler(theano):
+    """Without one Theano warns and runs the graph in Python, some hundred times slower."""
+    if not theano.config.cxx:
+        raise ImportError("Theano finds no C++ compiler and would run in Python; install g++")
+
+
 def numpy_blas():
     """The path of the BLAS in NumPy's wheel, or None: one that is not there, has other names for its routines, or
     lies where Theano could not be told of it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import lzma
 import shutil
@@ -19,6 +20,14 @@ MOST_BYTES = 16 * 2**30
 MOST_ENTRIES = 500_000
 _DEB, _HEADER = b"!<arch>\n", 60
 _Entry = tuple[str, int, IO[bytes]]
+_LONGEST_SHOWN = 80
+# What an entry's name may run into, in words.
+_CLASHES = {
+    errno.EEXIST: "wants a folder where another entry is a file",
+    errno.ENOTDIR: "wants a folder where another entry is a file",
+    errno.EISDIR: "is a file where another entry wants a folder",
+    errno.ENAMETOOLONG: "is too long for a name here",
+}
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError)
 
 
@@ -31,6 +40,10 @@ def unpack(path: Path, folder: Path, members: Sequence[str] = ("*",)) -> list[Pa
     """The files of an archive whose paths match a pattern, written below `folder`."""
     try:
         written = list(_write(path, folder, members))
+    except NotImplementedError as error:  # before the others: zipfile's word for a method that it does not know
+        raise DataError(
+            f"{path}: cannot be unpacked by Python ({error}); unpack it yourself and give the folder"
+        ) from None
     except _BROKEN as error:
         raise DataError(f"{path}: is cut off or no archive ({error}); fetch it again") from None
     except OSError as error:
@@ -51,12 +64,24 @@ def _write(path: Path, folder: Path, members: Sequence[str]) -> Iterator[Path]:
             raise DataError(f"{path}: unpacks to more than {MOST_BYTES:,} bytes or {MOST_ENTRIES:,} files")
         if not any(fnmatchcase(name.removeprefix("./"), pattern) for pattern in members):
             continue
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with content, open(target, "wb") as file:
+        with content, _created(path, target, name) as file:
             shutil.copyfileobj(content, file, 2**20)
         if target.stat().st_size != size:
             raise DataError(f"{path}: {name} has {target.stat().st_size:,} of its {size:,} bytes; fetch it again")
         yield target
+
+
+def _created(path: Path, target: Path, name: str) -> IO[bytes]:
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        return open(target, "wb")
+    except OSError as error:
+        if error.errno not in _CLASHES:
+            raise
+        shown = name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}…"
+        raise DataError(
+            f"{path}: the entry '{shown}' {_CLASHES[error.errno]}; unpack it yourself and give the folder"
+        ) from None
 
 
 def _inside(path: Path, folder: Path, name: str) -> Path:

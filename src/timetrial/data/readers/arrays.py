@@ -26,7 +26,7 @@ def read(folder: Path, test: float = 0.2) -> Samples:
     if {"x", "y"} <= found.keys():
         if len(found["x"]) != len(found["y"]):
             raise DataError(f"{folder}: x has {len(found['x']):,} samples and y {len(found['y']):,}")
-        return split(found["x"], found["y"], test)
+        return split(folder, found["x"], found["y"], test)
     raise DataError(
         f"{folder}: should have the arrays {', '.join(_NAMES)}, or x and y; it has {', '.join(found) or 'none'}"
     )
@@ -62,7 +62,8 @@ def _plain(folder: Path, name: str, array: Array) -> Array:
     if array.dtype == np.bool_:
         array = array.astype(np.uint8)
     if array.dtype.kind == "f" and array.dtype != np.float32:
-        array = array.astype(np.float32)
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, which is refused with its place
+            array = array.astype(np.float32)
     if not name.lower().startswith("y"):
         return array
     return array.ravel() if array.dtype.kind in "iu" and array.shape[1:] == (1,) else _column(array)

@@ -17,9 +17,22 @@ _HEADER = 4 + 4 * 8
 def read(folder: Path) -> Samples:
     parts = []
     for prefix in ("train", "t10k"):
-        parts += [array(one(folder, *(f"{prefix}-{what}{dot}idx{n}-ubyte" for dot in "-.")))
-                  for what, n in (("images", 3), ("labels", 1))]  # fmt: skip
+        images, labels = (one(folder, *(f"{prefix}-{what}{dot}idx{n}-ubyte" for dot in "-."))
+                          for what, n in (("images", 3), ("labels", 1)))  # fmt: skip
+        parts += [array(images), _without_gaps(labels, array(labels))]
     return Samples(*parts)
+
+
+def _without_gaps(path: Path, labels: Array) -> Array:
+    """A stray label would make classes of all the numbers below it."""
+    if labels.size and labels.ndim == 1 and labels.dtype == np.uint8:
+        most, missing = labels.max(), np.flatnonzero(np.bincount(labels) == 0)
+        if len(missing):
+            raise DataError(
+                f"{path}: sample {labels.argmax() + 1:,} has label {most}, the largest, but none has label "
+                f"{missing[0]}; classes are numbered from 0 without a gap"
+            )
+    return labels
 
 
 def array(path: Path) -> Array:

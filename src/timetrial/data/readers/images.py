@@ -30,7 +30,7 @@ def read(
         return Samples(x[: len(train)], y[: len(train)], x[len(train) :], y[len(train) :], class_names=names)
     names = _classes(folder, masks)
     listed = _listed(folder, names, masks)
-    first, last = places(np.array([label for _, label in listed]), test)
+    first, last = places(folder, np.array([label for _, label in listed]), test, names)
     # In this order the two parts are pieces of one array, and nothing is copied.
     x, y = _loaded(folder, [listed[place] for place in (*first, *last)], size, mode)
     return Samples(x[: len(first)], y[: len(first)], x[len(first) :], y[len(first) :], class_names=names)

@@ -32,7 +32,7 @@ def read(folder: Path, test: float = 0.2) -> Samples:
     if len(changed):
         raise DataError(f"{path}, line {changed[0] + 2}: Expected differs within Id {hours[changed[0]]:g}")
     sequences = objects([rows[start:end] for start, end in zip(starts, ends, strict=True)])
-    train, held = places(rain[starts], test)
+    train, held = places(path, rain[starts], test)
     targets = rain[starts].reshape(-1, 1)
     return Samples(sequences[train], targets[train], sequences[held], targets[held])
 

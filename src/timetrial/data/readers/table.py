@@ -14,7 +14,9 @@ from timetrial.data.readers.splitting import split
 from timetrial.data.samples import Array, DataError, Samples
 
 MOST_CLASSES = 1000
+MOST = float(np.finfo(np.float32).max)
 _Table = tuple[Array, Array]
+_Column = list[tuple[int, str]]  # of targets: the line and the word
 
 
 def read(folder: Path, target: str | None = None, test: float = 0.2, numeric: bool = False) -> Samples:
@@ -30,7 +32,7 @@ def read(folder: Path, target: str | None = None, test: float = 0.2, numeric: bo
     if len(paths) != 1:
         raise DataError(f"{folder}: should hold one .csv file, or train.csv and test.csv; it holds {len(paths)}")
     names, [(x, y)] = _together(paths, target, numeric)
-    return split(x, y, test, names)
+    return split(paths[0], x, y, test, names)
 
 
 def numbers(path: Path, columns: int, separator: str = ",") -> Array:
@@ -46,11 +48,11 @@ def numbers(path: Path, columns: int, separator: str = ",") -> Array:
 
 def _together(paths: list[Path], target: str | None, numeric: bool) -> tuple[tuple[str, ...], list[_Table]]:
     tables = [_table(path, target) for path in paths]
-    names, coded = _targets([(path, words) for path, (_, words) in zip(paths, tables, strict=True)], numeric)
+    names, coded = _targets([(path, column) for path, (_, column) in zip(paths, tables, strict=True)], numeric)
     return names, [(x, y) for (x, _), y in zip(tables, coded, strict=True)]
 
 
-def _table(path: Path, target: str | None) -> tuple[Array, list[str]]:
+def _table(path: Path, target: str | None) -> tuple[Array, _Column]:
     rows = _rows(path, "\t" if ".tsv" in path.name else ",")
     first_line, first = next(rows, (0, []))
     if len(first) < 2:
@@ -62,8 +64,8 @@ def _table(path: Path, target: str | None) -> tuple[Array, list[str]]:
         if len(row) != len(first):
             raise DataError(f"{path}, line {line}: has {len(row)} columns, the first line has {len(first)}")
         inputs.append([_number(path, line, place, cell) for place, cell in enumerate(row) if place != chosen])
-        words.append(row[chosen].strip())
-        if not words[-1]:
+        words.append((line, row[chosen].strip()))
+        if not words[-1][1]:
             raise DataError(f"{path}, line {line}: the target, column {chosen + 1}, is empty")
     if not inputs:
         raise DataError(f"{path}: has a heading and no rows")
@@ -111,29 +113,39 @@ def _number(path: Path, line: int, place: int, cell: str) -> float:
         number = float(cell)
     except ValueError:
         number = np.nan
-    if not np.isfinite(number):
-        what = f"'{cell.strip()[:40]}' is no finite number" if cell.strip() else "is empty"
-        raise DataError(f"{path}, line {line}, column {place + 1}: {what}; fill or remove it")
+    if not _fits(number):
+        fault = _fault(cell, number) if cell.strip() else "is empty; fill or remove it"
+        raise DataError(f"{path}, line {line}, column {place + 1}: {fault}")
     return number
 
 
-def _targets(words: list[tuple[Path, list[str]]], numeric: bool) -> tuple[tuple[str, ...], list[Array]]:
+def _fits(number: float) -> bool:
+    """Finite, and so as float32 too."""
+    return abs(number) <= MOST
+
+
+def _fault(cell: str, number: float) -> str:
+    reason = "too large for float32; scale" if np.isfinite(number) else "no finite number; fill"
+    return f"'{cell.strip()[:40]}' is {reason} or remove it"
+
+
+def _targets(columns: list[tuple[Path, _Column]], numeric: bool) -> tuple[tuple[str, ...], list[Array]]:
     """Classes in the order of their numbers or letters, the same in every file; or numbers."""
-    every_word = {word for _, column in words for word in column}
+    every_word = {word for _, column in columns for _, word in column}
     are_numbers = all(_is_number(word) for word in every_word)
     if are_numbers and (numeric or not all(float(word).is_integer() for word in every_word)):
-        return (), [_finite(path, column) for path, column in words]
+        return (), [_numbers(path, column) for path, column in columns]
     if len(every_word) > MOST_CLASSES:
         advice = "if it is a number to predict, say --numeric" if are_numbers else "name another column with --target"
-        raise DataError(f"{words[0][0]}: the target has {len(every_word):,} different values; {advice}")
+        raise DataError(f"{columns[0][0]}: the target has {len(every_word):,} different values; {advice}")
     names = sorted(every_word, key=float if are_numbers else str)
     codes = {name: code for code, name in enumerate(names)}
-    return tuple(names), [np.array([codes[word] for word in column]) for _, column in words]
+    return tuple(names), [np.array([codes[word] for _, word in column]) for _, column in columns]
 
 
-def _finite(path: Path, column: list[str]) -> Array:
-    found = np.array(column, np.float64)
-    bad = np.flatnonzero(~np.isfinite(found))
-    if len(bad):
-        raise DataError(f"{path}, row {bad[0] + 1}: the target '{column[bad[0]]}' is no finite number")
-    return found.astype(np.float32).reshape(-1, 1)
+def _numbers(path: Path, column: _Column) -> Array:
+    found = [float(word) for _, word in column]
+    for (line, word), number in zip(column, found, strict=True):
+        if not _fits(number):
+            raise DataError(f"{path}, line {line}: the target {_fault(word, number)}")
+    return np.array(found, np.float32).reshape(-1, 1)

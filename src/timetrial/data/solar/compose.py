@@ -217,7 +217,7 @@ def describe(grid: Grid, parts: Parts, settings: Settings) -> dict[str, Any]:
     """What a record says about these samples."""
     spans = {"train": parts.train, "validation": parts.validation, "test": parts.test}
     return {
-        "grid": {"source": grid.source, "sensors": len(grid.sensors), "instants": len(grid.times), **grid.station},
+        "grid": {"source": grid.name, "sensors": len(grid.sensors), "instants": len(grid.times), **grid.station},
         "spans": {name: [when(p.seen[0]), when(p.predicted[-1]), len(p)] for name, p in spans.items() if len(p)},
         "scored": settings.score,
         "horizon_seconds": settings.horizon,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ EARTH = 6_371_000.0  # metres
 class Grid:
     """Irradiance in W/m², one row an instant, one column a sensor. What is missing is NaN, also a position."""
 
-    source: str  # the file or the words that errors name
+    source: str  # the file, with its path, or the words that errors name
     times: Times  # ns since 1970, UTC, strictly rising
     sensors: tuple[str, ...]
     values: NDArray[np.float32]
@@ -29,6 +30,11 @@ class Grid:
     longitude: Floats
     station: Mapping[str, str] = field(default_factory=dict)
     synthetic: bool = False
+
+    @property
+    def name(self) -> str:
+        """What records say: where a user keeps a file is nobody's business."""
+        return self.source if self.synthetic else Path(self.source).name
 
     def __post_init__(self) -> None:
         _check_shapes(self)

@@ -38,7 +38,7 @@ def _grid(path: Path, file: h5py.File) -> Grid:
     sensors = _columns(path, file["data"], rows["values_block_0"].shape[1])
     position = _positions(path, file, sensors)
     return Grid(
-        source=path.name,
+        source=str(path),
         times=rows["index"].astype(np.int64),
         sensors=sensors,
         values=np.ascontiguousarray(rows["values_block_0"], np.float32),
@@ -52,9 +52,9 @@ def _table(path: Path, file: h5py.File, name: str) -> Any:
     try:
         rows = file[name]["table"][:]
     except KeyError:
-        raise DataError(f"{path.name}: has no table '{name}/table'; it is not the file of HOPE-Melpitz") from None
+        raise DataError(f"{path}: has no table '{name}/table'; it is not the file of HOPE-Melpitz") from None
     if rows.dtype.names != ("index", "values_block_0"):
-        raise DataError(f"{path.name}: the table '{name}/table' has other fields than index and values")
+        raise DataError(f"{path}: the table '{name}/table' has other fields than index and values")
     return rows
 
 
@@ -66,7 +66,7 @@ def _columns(path: Path, group: h5py.Group, count: int) -> tuple[str, ...]:
     except (ValueError, TypeError, IndexError):
         listed = []
     if len(listed) != count + 1:
-        raise DataError(f"{path.name}: {count} columns of measurements, but names for {max(len(listed) - 1, 0)}")
+        raise DataError(f"{path}: {count} columns of measurements, but names for {max(len(listed) - 1, 0)}")
     return tuple(listed[1:])
 
 
@@ -74,5 +74,5 @@ def _positions(path: Path, file: h5py.File, sensors: tuple[str, ...]) -> Any:
     rows = _table(path, file, "latlon")
     known = {str(sensor): place for sensor, place in zip(rows["index"], rows["values_block_0"], strict=True)}
     if missing := [sensor for sensor in sensors if sensor not in known]:
-        raise DataError(f"{path.name}: 'latlon/table' has no position of sensor {', '.join(missing)}")
+        raise DataError(f"{path}: 'latlon/table' has no position of sensor {', '.join(missing)}")
     return np.array([known[sensor] for sensor in sensors], np.float64)

@@ -68,7 +68,7 @@ def read(path: Path) -> Grid:
                 f"({when(earlier.times[-1])}); keep one file a time"
             )
     return Grid(
-        source=path.name,
+        source=str(path),
         times=np.concatenate([part.times for part in parts]),
         sensors=first.sensors,
         values=np.concatenate([part.values for part in parts]),
@@ -99,7 +99,7 @@ def _file(path: Path) -> Grid:
     values[~(values > MISSING)] = np.nan
     position = np.array([OAHU.get(sensor, (np.nan, np.nan)) for sensor in layout.sensors])
     times = _times(path, table, layout)
-    return Grid(path.name, times, tuple(layout.sensors), values, position[:, 0], position[:, 1])
+    return Grid(str(path), times, tuple(layout.sensors), values, position[:, 0], position[:, 1])
 
 
 def _layout(path: Path) -> Layout:
@@ -107,9 +107,9 @@ def _layout(path: Path) -> Layout:
         with open(path, encoding="utf-8-sig", newline="") as file:
             first = next(csv.reader(file), [])
     except UnicodeDecodeError:
-        raise DataError(f"{path.name}: is not text in UTF-8") from None
+        raise DataError(f"{path}: is not text in UTF-8") from None
     if not first:
-        raise DataError(f"{path.name}, line 1: is empty")
+        raise DataError(f"{path}, line 1: is empty")
     if all(_is_number(cell) for cell in first):
         return _archive(path, len(first))
     return _headed(path, tuple(cell.strip() for cell in first))
@@ -120,7 +120,7 @@ def _archive(path: Path, count: int) -> Layout:
     columns = (*clock, *(name or f"tilted {i}" for i, name in enumerate(_ORDER)))
     if count != len(columns):
         raise DataError(
-            f"{path.name}, line 1: has {count} columns, but a file without a header must be of the Oahu archive, with "
+            f"{path}, line 1: has {count} columns, but a file without a header must be of the Oahu archive, with "
             f"{len(columns)}: seconds, year, day of the year, HST and {len(_ORDER)} sensors"
         )
     return Layout(columns, clock, ZONES["hst"], {name: name for name in _ORDER if name}, headed=False)
@@ -134,9 +134,9 @@ def _headed(path: Path, header: tuple[str, ...]) -> Layout:
     sensors: dict[str, str] = {}
     for column in level:
         if sensors.setdefault(_sensor(column), column) != column:
-            raise DataError(f"{path.name}, line 1: two columns are of sensor '{_sensor(column)}'; rename one")
+            raise DataError(f"{path}, line 1: two columns are of sensor '{_sensor(column)}'; rename one")
     if not sensors:
-        raise DataError(f"{path.name}, line 1: has no column of a sensor beside those of the time")
+        raise DataError(f"{path}, line 1: has no column of a sensor beside those of the time")
     return Layout(header, clock, zone, sensors, headed=True)
 
 
@@ -148,7 +148,7 @@ def _clock(path: Path, header: Sequence[str]) -> tuple[dict[str, str], int]:
     zones = [(word, column) for column, word in words.items() if word in ZONES]
     if not zones or not ("date" in clock or {"year", "doy"} <= clock.keys()):
         raise DataError(
-            f"{path.name}, line 1: needs columns DATE, or Year and DOY, and the time in a column named after its zone "
+            f"{path}, line 1: needs columns DATE, or Year and DOY, and the time in a column named after its zone "
             f"({', '.join(sorted(ZONES)).upper()}); it has {', '.join(header)}"
         )
     word, clock["clock"] = zones[0]
@@ -175,9 +175,9 @@ def _table(path: Path, layout: Layout) -> Any:
     except pyarrow.ArrowInvalid as error:
         found = re.search(r"Expected (\d+) columns, got (\d+)", str(error))
         if not found:
-            raise DataError(f"{path.name}: cannot be read as a table ({error})") from None
+            raise DataError(f"{path}: cannot be read as a table ({error})") from None
         line = _odd_line(path, int(found[1]))
-        raise DataError(f"{path.name}, line {line}: has {found[2]} columns where line 1 has {found[1]}") from None
+        raise DataError(f"{path}, line {line}: has {found[2]} columns where line 1 has {found[1]}") from None
 
 
 def _odd_line(path: Path, count: int) -> int:
@@ -193,7 +193,7 @@ def _numbers(path: Path, table: Any, column: str, headed: bool) -> Floats:
         if pyarrow.types.is_null(content.type):
             return np.full(len(content), np.nan)
         at, text = next(_no_numbers(content.to_pylist()), (0, ""))
-        raise DataError(f"{path.name}, line {at + 1 + headed}, column '{column}': '{text}' is no number")
+        raise DataError(f"{path}, line {at + 1 + headed}, column '{column}': '{text}' is no number")
     found: Floats = content.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
     return found
 
@@ -229,7 +229,7 @@ def _whole(path: Path, table: Any, column: str, headed: bool) -> Any:
     numbers = _numbers(path, table, column, headed)
     odd = np.flatnonzero(numbers != np.floor(numbers))  # NaN is unequal to all
     if odd.size:
-        raise DataError(f"{path.name}, line {odd[0] + 1 + headed}, column '{column}': wants a whole number")
+        raise DataError(f"{path}, line {odd[0] + 1 + headed}, column '{column}': wants a whole number")
     return numbers.astype(np.int64)
 
 
@@ -239,7 +239,7 @@ def _of_day(path: Path, texts: Any, headed: bool) -> Any:
     found = np.array([_clock_time(text) for text in known])
     if (found < 0).any():
         at = int(np.flatnonzero(found[places] < 0)[0])
-        raise DataError(f"{path.name}, line {at + 1 + headed}: '{texts[at]}' is no time as 09:15, 09:15:30 or 915")
+        raise DataError(f"{path}, line {at + 1 + headed}: '{texts[at]}' is no time as 09:15, 09:15:30 or 915")
     return found[places]
 
 
@@ -261,6 +261,6 @@ def _dates(path: Path, texts: Sequence[Any], headed: bool) -> Any:
             day = np.datetime64(f"{parts[3]}-{int(parts[1]):02}-{int(parts[2]):02}" if parts else text, "D")
         except ValueError:
             line = int(np.flatnonzero(places == i)[0]) + 1 + headed
-            raise DataError(f"{path.name}, line {line}: '{text}' is no date as 09/08/2013 or 2013-09-08") from None
+            raise DataError(f"{path}, line {line}: '{text}' is no date as 09/08/2013 or 2013-09-08") from None
         days.append(int(day.astype(np.int64)))
     return np.array(days)[places]
