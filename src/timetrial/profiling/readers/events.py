@@ -14,17 +14,26 @@ from timetrial.profiling.readers.xspace import Line, Plane
 from timetrial.profiling.schema import Frame
 
 STEP, TENSORFLOW, ALLOCATION, XLA, XLA_END = "step", "tensorflow", "allocation", "xla", "xla end"
+PROGRAM_END, TASK_END = "program end", "task end"  # of XLA: a task of its pool runs a program and tidies up after it
 # The statistics of each kind of event that are read; that of XLA's operations is also what tells them.
 WANTED = {
     STEP: ("step_num",),
     TENSORFLOW: (),
     ALLOCATION: ("requested_bytes", "region_type"),
-    XLA: ("hlo_op", "program_id", "_p"),
+    XLA: ("hlo_op", "hlo_module", "program_id", "_p"),
     XLA_END: ("_c",),
+    PROGRAM_END: (),
+    TASK_END: (),
 }
 NEEDED = {STEP: "step_num", XLA: "hlo_op"}
 _OPERATION = re.compile(r"[^:\s]+:[A-Za-z_]\w*")  # scope/name:Type
 _END = "end: "
+_NAMES = {
+    "step": STEP,
+    "MemoryAllocation": ALLOCATION,
+    "ThunkExecutor::Execute (wait for completion)": PROGRAM_END,
+    "ThreadpoolListener::StopRegion": TASK_END,
+}
 
 
 @dataclass(frozen=True)
@@ -110,10 +119,8 @@ def _thread(threads: list[str], name: str) -> int:
 
 
 def _kind(name: str) -> str | None:
-    if name == "step":
-        return STEP
-    if name == "MemoryAllocation":
-        return ALLOCATION
+    if name in _NAMES:
+        return _NAMES[name]
     if name.startswith(_END):
         return XLA_END
     if _OPERATION.fullmatch(name):

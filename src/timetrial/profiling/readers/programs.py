@@ -1,7 +1,7 @@
 """To which layer and phase the instructions of a compiled XLA program belong.
 
 An instruction's own name tells it, or the names of what was fused into it. XLA loses some names on the way: those
-instructions are placed by who reads their result, else by what they read.
+instructions are placed by who reads their result, else by the most that is fused into them, else by what they read.
 """
 
 from __future__ import annotations
@@ -63,8 +63,12 @@ class _Computation:
     def known(self) -> dict[str, Known]:
         told = {key: self._told(instruction) for key, instruction in self._own.items()}
         places = {key: known.place for key, known in told.items()}
-        _fill(places, reversed(self._own), self._by_readers)
-        _fill(places, iter(self._own), self._by_sources)
+        for order, ask in (
+            (reversed(self._own), self._by_readers),
+            (iter(self._own), self._by_most),
+            (iter(self._own), self._by_sources),
+        ):
+            _fill(places, order, ask)
         found = {}
         for key, instruction in self._own.items():
             if instruction.opcode in SILENT or instruction.opcode in CONTAINERS:
@@ -77,22 +81,14 @@ class _Computation:
     # --- what names tell --------------------------------------------------------------------------------------------
 
     def _told(self, instruction: Instruction) -> Known:
-        inner = [i for i in self._inside(instruction) if i.opcode not in SILENT] or [instruction]
-        main = max(inner, key=_rank)
-        place, kind = self._named(instruction, main), _kind(instruction, main)
-        parts = self._parts(inner, place)
+        inner, place = self._inside(instruction), self._scopes.place(instruction.op_name)
+        kind, parts = _kind(instruction, max(inner, key=_rank)), self._parts(inner, place)
         if len(parts) > 1:
             place = replace(place, layer=max(parts, key=lambda part: part[1])[0])
             return Known(place, "fused_split", kind, instruction.bytes, parts)
         if place.layer is None and parts:
             place = replace(place, layer=parts[0][0])
         return Known(place, "none" if place == NOWHERE else "scope", kind, instruction.bytes)
-
-    def _named(self, instruction: Instruction, main: Instruction) -> Place:
-        """By its own name, else by that of the most it does, if it is more than moving data: data are moved for those
-        who read them."""
-        place = self._scopes.place(instruction.op_name)
-        return self._scopes.place(main.op_name) if place == NOWHERE and main.opcode not in MOVING else place
 
     def _parts(self, inner: list[Instruction], place: Place) -> Parts:
         """The layers of the same phase: what a gradient computes anew of the forward pass is the gradient's."""
@@ -106,11 +102,16 @@ class _Computation:
                 weights.append((own.layer, self._scopes.weight(own.layer) if works else instruction.bytes / 4))
         return shares(weights)
 
-    def _inside(self, instruction: Instruction) -> Iterator[Instruction]:
+    def _inside(self, instruction: Instruction) -> list[Instruction]:
+        """What a fusion computes; any other instruction is alone."""
+        found = [inner for inner in self._nested(instruction) if inner.opcode not in SILENT]
+        return found or [instruction]
+
+    def _nested(self, instruction: Instruction) -> Iterator[Instruction]:
         for called in instruction.called if instruction.opcode == "fusion" else ():
             for inner in self._program.computations.get(called, {}).values():
                 if inner.opcode == "fusion":
-                    yield from self._inside(inner)
+                    yield from self._nested(inner)
                 else:
                     yield inner
 
@@ -120,6 +121,10 @@ class _Computation:
         for reader in self._readers.get(key, ()):
             yield from self._entrance(reader, key)
             yield places[reader.id]
+
+    def _by_most(self, key: int, places: dict[int, Place]) -> Iterator[Place]:
+        """The name of the most that a fusion without a name does."""
+        yield self._scopes.place(max(self._inside(self._own[key]), key=_rank).op_name)
 
     def _by_sources(self, key: int, places: dict[int, Place]) -> Iterator[Place]:
         for source in self._own[key].operands:
@@ -153,8 +158,8 @@ def _readers(instructions: Iterable[Instruction]) -> dict[int, list[Instruction]
 def _fill(
     places: dict[int, Place], order: Iterator[int], ask: Callable[[int, dict[int, Place]], Iterator[Place]]
 ) -> None:
-    """Give those without a layer the place of a neighbour: one with a layer before one of a phase alone. A phase that is
-    known stays."""
+    """Give those without a layer the place of a neighbour: one with a layer before one of a phase alone. A known phase
+    stays."""
     for key in list(order):
         place = places[key]
         if place.layer is not None or place.phase in ("loss", "optimiser"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+
 import numpy as np
 import pandas as pd
 
@@ -24,7 +25,12 @@ def rows(events: Events, allocations: Events, scopes: Scopes) -> Rows:
     kinds, which = np.unique(events["kind"], return_inverse=True)
     operations = [operation(events.names[int(kind)], scopes) for kind in kinds]
     own = np.array([CONTAINERS.fullmatch(op.type) is None for op in operations], dtype=bool)[which]
-    columns = {"which": which, "thread": events["thread"], "start_ns": events["start"], "duration_ns": events["duration"]}
+    columns = {
+        "which": which,
+        "thread": events["thread"],
+        "start_ns": events["start"],
+        "duration_ns": events["duration"],
+    }
     table = pd.DataFrame({name: column[own] for name, column in columns.items()})
     table["alloc_bytes"], table["out_bytes"] = pd.NA, pd.NA
     if len(allocations):

@@ -9,16 +9,19 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from timetrial.profiling.readers import programs
-from timetrial.profiling.readers.events import Events, Operation, Rows
+from timetrial.profiling.readers.events import PROGRAM_END, TASK_END, XLA, XLA_END, Events, Operation, Rows
 from timetrial.profiling.readers.hlo import program
 from timetrial.profiling.readers.programs import CONTAINERS, Known
 from timetrial.profiling.readers.protos import Ints, Span, walk
 from timetrial.profiling.readers.scopes import NOWHERE, Place, Scopes
-from timetrial.profiling.readers.xspace import STAT, Plane
+from timetrial.profiling.readers.xspace import STAT, Meta, Plane
+from timetrial.profiling.schema import Frame
 
 METADATA_PLANE = "/host:metadata"
 # An operation ends a moment before its end is told; where that comes later, it has gone on elsewhere meanwhile.
 AT_ONCE_NS = 2_000
+# A program's memory is given back when it has run: where that is much, it takes long.
+AFTER = Operation("after the program", "deallocation", Place(None, "runtime"), "exact")
 
 
 class Compiled:
@@ -27,40 +30,64 @@ class Compiled:
     def __init__(self, scopes: Scopes, predicts: bool) -> None:
         self._scopes, self._otherwise = scopes, Place(None, "forward") if predicts else NOWHERE
         self._known: dict[bytes, dict[str, Known]] = {}
-        self._now: dict[int, dict[str, Known]] = {}
+        self._now: dict[str, dict[str, Known]] = {}
 
     def meet(self, planes: list[Plane]) -> None:
-        """The programs of one round; they stand in each anew."""
+        """The programs of one round, each named `module(number)`; they stand in every round anew."""
         self._now = {}
         for plane in planes:
             if plane.name == METADATA_PLANE:
                 for meta in plane.events.values():
-                    self._add(plane.data, meta.stats)
+                    self._add(plane.data, meta)
 
-    def _add(self, data: bytes, stats: tuple[Span, ...]) -> None:
-        """The statistics of a program: its number, and its HloProto."""
-        told = dict(field for span in stats for field in walk(data, span))
-        number, proto = told.get(STAT["uint64"], told.get(STAT["int64"])), told.get(STAT["bytes"])
-        if isinstance(number, int) and isinstance(proto, Span):
+    def _add(self, data: bytes, meta: Meta) -> None:
+        told = dict(field for span in meta.stats for field in walk(data, span))
+        proto = told.get(STAT["bytes"])
+        if isinstance(proto, Span):
             content = data[proto.start : proto.end]
             if content not in self._known:
                 self._known[content] = programs.known(program(data, proto), self._scopes, self._otherwise)
-            self._now[number] = self._known[content]
+            self._now[meta.name] = self._known[content]
 
-    def operation(self, number: int, name: str) -> Operation | None:
+    def operation(self, module: str, name: str) -> Operation | None:
         """None for what only contains other operations."""
-        known = self._now.get(number, {}).get(name)
+        known = self._now.get(module, {}).get(name)
         if known is not None:
             return Operation(name, known.kind, known.place, known.attribution, known.bytes, known.parts)
         opcode = name.partition(".")[0]
         return None if opcode in CONTAINERS else Operation(name, opcode)
 
 
-def rows(events: Events, ends: Events, compiled: Compiled) -> Rows:
+def rows(events: dict[str, Events], compiled: Compiled) -> Rows:
+    own, after = (
+        _instructions(events[XLA], events[XLA_END], compiled),
+        _afterwards(events[PROGRAM_END], events[TASK_END]),
+    )
+    after["which"] = len(own.operations)
+    return Rows([*own.operations, AFTER], own.threads, pd.concat([own.table, after], ignore_index=True))
+
+
+def _afterwards(programs: Events, tasks: Events) -> Frame:
+    """From the end of each program to that of its task: the next step cannot begin before."""
+    began = pd.DataFrame({"thread": programs["thread"], "start_ns": programs["start"] + programs["duration"]})
+    ended = pd.DataFrame({"thread": tasks["thread"], "start_ns": tasks["start"], "end": tasks["start"]})
+    began, ended = (table.sort_values("start_ns", kind="stable") for table in (began, ended))
+    found = pd.merge_asof(began, ended, on="start_ns", by="thread", direction="forward").dropna()
+    duration = found["end"].astype("int64") - found["start_ns"]
+    found = found.assign(duration_ns=duration, alloc_bytes=pd.NA, out_bytes=pd.NA).drop(columns="end")
+    return found.astype({"alloc_bytes": "Int64", "out_bytes": "Int64"})
+
+
+def _instructions(events: Events, ends: Events, compiled: Compiled) -> Rows:
     """Each with its whole time. Those that went on beside their thread have a track of their own, as many as ran at
     once."""
-    keys, which = np.unique(np.stack([events["program_id"], events["hlo_op"]]), axis=1, return_inverse=True)
-    told = [compiled.operation(int(number), events.texts.get(int(name), "")) for number, name in keys.T]
+    columns = np.stack([events[name] for name in ("hlo_module", "program_id", "hlo_op")])
+    keys, which = np.unique(columns, axis=1, return_inverse=True)
+    texts = events.texts
+    told = [
+        compiled.operation(f"{texts.get(module)}({number})", texts.get(name, ""))
+        for module, number, name in keys.T.tolist()
+    ]
     own = np.array([operation is not None for operation in told], dtype=bool)[which.ravel()]
     place = np.cumsum([operation is not None for operation in told]) - 1
     start, thread = events["start"][own], events["thread"][own].copy()
@@ -71,8 +98,9 @@ def rows(events: Events, ends: Events, compiled: Compiled) -> Rows:
     operations = [operation for operation in told if operation is not None]
     sizes = pd.array([operation.out_bytes for operation in operations], dtype="Int64")
     of = place[which.ravel()[own]]
-    columns = {"which": of, "thread": thread, "start_ns": start, "duration_ns": finish - start}
-    return Rows(operations, threads, pd.DataFrame({**columns, "alloc_bytes": pd.NA, "out_bytes": sizes[of]}))
+    table = pd.DataFrame({"which": of, "thread": thread, "start_ns": start, "duration_ns": finish - start})
+    unknown = pd.array([pd.NA] * len(table), dtype="Int64")
+    return Rows(operations, threads, table.assign(alloc_bytes=unknown, out_bytes=sizes[of]))
 
 
 def _finish(events: Events, ends: Events, own: NDArray[np.bool_]) -> tuple[Ints, NDArray[np.bool_]]:

@@ -19,7 +19,6 @@ from timetrial.profiling.readers.events import (
     STEP,
     TENSORFLOW,
     XLA,
-    XLA_END,
     Events,
     Operation,
     Rows,
@@ -99,7 +98,7 @@ def _steps(events: Events) -> Frame:
 def _rows(events: dict[str, Events], scopes: Scopes, compiled: xla_operations.Compiled) -> Rows:
     """Where TensorFlow hands its graph to XLA, the operations are XLA's."""
     if len(events[XLA]):
-        return xla_operations.rows(events[XLA], events[XLA_END], compiled)
+        return xla_operations.rows(events, compiled)
     return tensorflow_operations.rows(events[TENSORFLOW], events[ALLOCATION], scopes)
 
 
@@ -108,7 +107,7 @@ def _check(path: Path, events: dict[str, Events], steps: Frame, rows: Rows, engi
         raise TraceError(f"{path}: no steps are marked in it, so nothing can be told of one; {AGAIN}")
     if engine.endswith("jax") and not len(events[XLA]) and len(events[TENSORFLOW]):
         raise TraceError(f"{path}: a trace of TensorFlow, where the run was of {engine}; {AGAIN}")
-    if rows.table.empty:
+    if rows.table.empty or not (len(events[XLA]) or len(events[TENSORFLOW])):
         raise TraceError(f"{path}: no operations of {engine} are in it; {AGAIN}")
     start, end = steps["start_ns"].to_numpy(), (steps["start_ns"] + steps["duration_ns"]).to_numpy()
     if np.any(start[1:] < end[:-1]) or not steps["step"].is_unique:
@@ -120,7 +119,7 @@ def _check(path: Path, events: dict[str, Events], steps: Frame, rows: Rows, engi
         raise TraceError(f"{path}: {overlapping} of {len(rows.table)} {message}; {AGAIN}")
 
 
-# --- all rounds together ------------------------------------------------------------------------------------------------
+# --- all rounds together ----------------------------------------------------------------------------------------------
 
 
 def _joined(rounds: list[Round]) -> Raw:
