@@ -382,7 +382,7 @@ class Jax(Adapter):
         return multiply
 
     def profiler(self, folder, task):
-        return JaxCollector(self._jax, folder, task)
+        return JaxCollector(self, self._jax, folder, task)
 
     def save(self, path):
         """An archive of the weights' dict: JAX itself has no file format, and its users keep the dict this way."""

@@ -6,8 +6,8 @@ PROGRAMS = {"train": "train_step", "infer": "predict_step"}  # what stands in a 
 
 
 class JaxCollector(Collector):
-    def __init__(self, jax, folder, task):
-        super(JaxCollector, self).__init__(folder)
+    def __init__(self, adapter, jax, folder, task):
+        super(JaxCollector, self).__init__(adapter, folder)
         self._jax, self._profiler, self._program = jax, jax.profiler, PROGRAMS[task]
         self._options = self._profiler.ProfileOptions()
         self._options.python_tracer_level = 0

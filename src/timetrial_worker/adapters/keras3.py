@@ -372,7 +372,7 @@ class KerasTensorFlow(Keras3):
         )
 
     def profiler(self, folder, task):
-        return TensorFlowCollector(self.tf, folder)
+        return TensorFlowCollector(self, self.tf, folder)
 
     def memory(self):
         if self._gpu is None:
@@ -420,7 +420,7 @@ class KerasJax(Keras3):
         )
 
     def profiler(self, folder, task):
-        return JaxCollector(self.jax, folder, task)
+        return JaxCollector(self, self.jax, folder, task)
 
     def memory(self):
         if self._gpu is None:

@@ -273,7 +273,7 @@ class TensorFlow(Adapter):
         return multiply
 
     def profiler(self, folder, task):
-        return TensorFlowCollector(self.tf, folder)
+        return TensorFlowCollector(self, self.tf, folder)
 
     def save(self, path):
         """A checkpoint in the folder `path`: an index and the data."""

@@ -6,8 +6,8 @@ OPERATIONS = 2  # the host tracer's level at which every operation is told
 
 
 class TensorFlowCollector(Collector):
-    def __init__(self, tf, folder):
-        super(TensorFlowCollector, self).__init__(folder)
+    def __init__(self, adapter, tf, folder):
+        super(TensorFlowCollector, self).__init__(adapter, folder)
         self._tf, self._profiler = tf, tf.profiler.experimental
         self._options = self._profiler.ProfilerOptions(host_tracer_level=OPERATIONS, python_tracer_level=0)
         self._counts = self._reset()

@@ -3,6 +3,8 @@
 import os
 import shutil
 
+from .base import Unsupported
+
 SUFFIX = ".xplane.pb"
 
 
@@ -11,7 +13,10 @@ class Collector(object):
 
     format = "xplane"
 
-    def __init__(self, folder):
+    def __init__(self, adapter, folder):
+        if adapter.device != "cpu":
+            message = "the operations of {} are told apart on the processor only: profile it on placement cpu"
+            raise Unsupported(message.format(adapter.name))
         self._folder, self._scratch = folder, os.path.join(folder, "scratch")
 
     def start(self):

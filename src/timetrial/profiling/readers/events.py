@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
+import pandas as pd
 
 from timetrial.profiling.readers.protos import Ints
 from timetrial.profiling.readers.scopes import NOWHERE, Place
@@ -26,7 +27,8 @@ WANTED = {
     TASK_END: (),
 }
 NEEDED = {STEP: "step_num", XLA: "hlo_op"}
-_OPERATION = re.compile(r"[^:\s]+:[A-Za-z_]\w*")  # scope/name:Type
+# In a graph scope/name:Type; of one that runs eagerly its type alone. Those that begin with lines are graphs.
+_OPERATION = re.compile(r"[^:\s]+:[A-Za-z_]\w*|EagerLocalExecute: [A-Za-z]\w*")
 _END = "end: "
 _NAMES = {
     "step": STEP,
@@ -56,6 +58,12 @@ class Rows:
     operations: list[Operation]
     threads: list[str]
     table: Frame
+
+    def with_(self, other: Rows) -> Rows:
+        """Both, where the threads of the other are among those of this one, at the same places."""
+        moved = other.table.assign(which=other.table["which"] + len(self.operations))
+        table = pd.concat([self.table, moved], ignore_index=True)
+        return Rows([*self.operations, *other.operations], self.threads, table)
 
 
 @dataclass

@@ -35,9 +35,10 @@ class Known:
     parts: Parts = ()
 
 
-def known(program: Program, scopes: Scopes, otherwise: Place = NOWHERE) -> dict[str, Known]:
-    """By the name of the instruction, of all that run as operations. `otherwise` is the place of what nothing tells."""
-    found: dict[str, Known] = {}
+def known(program: Program, scopes: Scopes, otherwise: Place = NOWHERE) -> dict[str, Known | None]:
+    """By the name of the instruction; None for those that only contain others. `otherwise` is the place of what nothing
+    tells."""
+    found: dict[str, Known | None] = {}
     callers = _callers(program)
     for key, instructions in program.computations.items():
         caller = callers.get(key)
@@ -60,7 +61,7 @@ class _Computation:
         self._program, self._own, self._scopes, self._otherwise = program, own, scopes, otherwise
         self._readers = _readers(own.values())
 
-    def known(self) -> dict[str, Known]:
+    def known(self) -> dict[str, Known | None]:
         told = {key: self._told(instruction) for key, instruction in self._own.items()}
         places = {key: known.place for key, known in told.items()}
         for order, ask in (
@@ -69,9 +70,10 @@ class _Computation:
             (iter(self._own), self._by_sources),
         ):
             _fill(places, order, ask)
-        found = {}
+        found: dict[str, Known | None] = {}
         for key, instruction in self._own.items():
             if instruction.opcode in SILENT or instruction.opcode in CONTAINERS:
+                found[instruction.name] = None
                 continue
             place = self._otherwise if places[key] == NOWHERE else places[key]
             inferred = place != told[key].place
@@ -137,9 +139,12 @@ class _Computation:
             return
         inner = self._program.computations.get(reader.called[0], {})
         readers, number = _readers(inner.values()), reader.operands.index(key)
-        waiting = [i for i in inner.values() if i.opcode == "parameter" and i.number == number]
+        waiting, seen = [i for i in inner.values() if i.opcode == "parameter" and i.number == number], set[int]()
         while waiting:
             for following in readers.get(waiting.pop(0).id, ()):
+                if following.id in seen:
+                    continue
+                seen.add(following.id)
                 place = self._scopes.place(following.op_name)
                 if place != NOWHERE:
                     yield place

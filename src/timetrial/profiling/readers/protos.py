@@ -16,6 +16,7 @@ Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 VARINT, WIDE, LENGTH, NARROW = 0, 1, 2, 5  # wire types: the others have not been written for a decade
 LONGEST = 10  # bytes of a variable-length integer
+WORD = (1 << 64) - 1
 _FIXED = {WIDE: 8, NARROW: 4}
 
 
@@ -59,7 +60,7 @@ def _varint(data: bytes, at: int, end: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value & WORD, at
         shift += 7
         if shift >= 7 * LONGEST:
             break

@@ -1,7 +1,7 @@
 """From the name of an operation of TensorFlow or XLA to the layer and the phase it belongs to.
 
-The engines' own scopes (`timetrial_worker.adapters.scopes`) and those of Keras are parts of a path; differentiation wraps
-them: `jit(step)/transpose(jvp(layer.conv1.))/mul`, `gradient_tape/layer.conv1./Conv2DBackpropFilter`.
+The engines' own scopes (`timetrial_worker.adapters.scopes`) and those of Keras are parts of a path, which
+differentiation wraps: `jit(step)/transpose(jvp(layer.conv1.))/mul`, `gradient_tape/layer.conv1./Conv2DBackpropFilter`.
 """
 
 from __future__ import annotations

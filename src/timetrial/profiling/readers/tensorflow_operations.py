@@ -17,6 +17,7 @@ CONTAINERS = re.compile(
     r"_*inference_.*|_*forward_.*|_*backward_.*|(Stateless)?(While|If|Case)|(Stateful)?PartitionedCall|_?Xla(Run|Launch)"
     r"|_XlaCompile|SymbolicGradient|RemoteCall"
 )
+AHEAD = "tf_data_"  # threads that make batches ready meanwhile: a step waits for none of their operations
 INPUT = re.compile(r"Iterator.*|.*Dataset.*")
 FUSED = re.compile(r".*Fused(Conv2D|MatMul|DepthwiseConv2dNative)")
 
@@ -25,6 +26,7 @@ def rows(events: Events, allocations: Events, scopes: Scopes) -> Rows:
     kinds, which = np.unique(events["kind"], return_inverse=True)
     operations = [operation(events.names[int(kind)], scopes) for kind in kinds]
     own = np.array([CONTAINERS.fullmatch(op.type) is None for op in operations], dtype=bool)[which]
+    own &= ~np.array([name.startswith(AHEAD) for name in events.threads], dtype=bool)[events["thread"]]
     columns = {
         "which": which,
         "thread": events["thread"],
@@ -42,7 +44,9 @@ def rows(events: Events, allocations: Events, scopes: Scopes) -> Rows:
 
 
 def operation(name: str, scopes: Scopes) -> Operation:
-    scope, _, kind = name.rpartition(":")
+    scope, _, kind = (part.strip() for part in name.rpartition(":"))
+    if scope == "EagerLocalExecute":
+        scope = kind
     place = scopes.place(scope)
     if INPUT.fullmatch(kind):
         return Operation(scope, kind, Place(place.layer, "input"), "exact")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from timetrial.profiling.readers import programs
 from timetrial.profiling.readers.events import PROGRAM_END, TASK_END, XLA, XLA_END, Events, Operation, Rows
 from timetrial.profiling.readers.hlo import program
-from timetrial.profiling.readers.programs import CONTAINERS, Known
+from timetrial.profiling.readers.programs import Known
 from timetrial.profiling.readers.protos import Ints, Span, walk
 from timetrial.profiling.readers.scopes import NOWHERE, Place, Scopes
 from timetrial.profiling.readers.xspace import STAT, Meta, Plane
@@ -29,8 +29,8 @@ class Compiled:
 
     def __init__(self, scopes: Scopes, predicts: bool) -> None:
         self._scopes, self._otherwise = scopes, Place(None, "forward") if predicts else NOWHERE
-        self._known: dict[bytes, dict[str, Known]] = {}
-        self._now: dict[str, dict[str, Known]] = {}
+        self._known: dict[bytes, dict[str, Known | None]] = {}
+        self._now: dict[str, dict[str, Known | None]] = {}
 
     def meet(self, planes: list[Plane]) -> None:
         """The programs of one round, each named `module(number)`; they stand in every round anew."""
@@ -51,20 +51,18 @@ class Compiled:
 
     def operation(self, module: str, name: str) -> Operation | None:
         """None for what only contains other operations."""
-        known = self._now.get(module, {}).get(name)
-        if known is not None:
-            return Operation(name, known.kind, known.place, known.attribution, known.bytes, known.parts)
-        opcode = name.partition(".")[0]
-        return None if opcode in CONTAINERS else Operation(name, opcode)
+        instructions = self._now.get(module, {})
+        if name not in instructions:
+            return Operation(name, name.partition(".")[0])
+        known = instructions[name]
+        if known is None:
+            return None
+        return Operation(name, known.kind, known.place, known.attribution, known.bytes, known.parts)
 
 
 def rows(events: dict[str, Events], compiled: Compiled) -> Rows:
-    own, after = (
-        _instructions(events[XLA], events[XLA_END], compiled),
-        _afterwards(events[PROGRAM_END], events[TASK_END]),
-    )
-    after["which"] = len(own.operations)
-    return Rows([*own.operations, AFTER], own.threads, pd.concat([own.table, after], ignore_index=True))
+    own = _instructions(events[XLA], events[XLA_END], compiled)
+    return own.with_(Rows([AFTER], own.threads, _afterwards(events[PROGRAM_END], events[TASK_END])))
 
 
 def _afterwards(programs: Events, tasks: Events) -> Frame:
@@ -74,8 +72,8 @@ def _afterwards(programs: Events, tasks: Events) -> Frame:
     began, ended = (table.sort_values("start_ns", kind="stable") for table in (began, ended))
     found = pd.merge_asof(began, ended, on="start_ns", by="thread", direction="forward").dropna()
     duration = found["end"].astype("int64") - found["start_ns"]
-    found = found.assign(duration_ns=duration, alloc_bytes=pd.NA, out_bytes=pd.NA).drop(columns="end")
-    return found.astype({"alloc_bytes": "Int64", "out_bytes": "Int64"})
+    unknown = pd.array([pd.NA] * len(found), dtype="Int64")
+    return found.assign(which=0, duration_ns=duration, alloc_bytes=unknown, out_bytes=unknown).drop(columns="end")
 
 
 def _instructions(events: Events, ends: Events, compiled: Compiled) -> Rows:

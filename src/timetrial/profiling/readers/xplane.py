@@ -50,7 +50,7 @@ def read(folder: Path, workload: Workload) -> Raw:
         raise TraceError(f"{folder}: no trace of a round is there (round*{SUFFIX}); {AGAIN}")
     scopes = Scopes(workload)
     compiled = xla_operations.Compiled(scopes, workload.task == "infer")
-    return _joined([_round(path, scopes, compiled, workload.engine) for path in found])
+    return _joined(folder, [_round(path, scopes, compiled, workload.engine) for path in found])
 
 
 def _number(path: Path) -> int:
@@ -77,10 +77,10 @@ def _round(path: Path, scopes: Scopes, compiled: xla_operations.Compiled, engine
         events = gather(space)
         compiled.meet(space)
         steps = _steps(events[STEP])
-        rows = _rows(events, scopes, compiled)
-    except Damaged as error:
+        rows = _rows(path, events, scopes, compiled, engine)
+    except (Damaged, RecursionError) as error:
         raise TraceError(f"{path}: no trace of TensorFlow or JAX, or damaged: {error}; {AGAIN}") from None
-    _check(path, events, steps, rows, engine)
+    _check(path, steps, rows)
     table, start = rows.table, steps["start_ns"].to_numpy()
     of = np.searchsorted(start, table["start_ns"], side="right") - 1
     within = (of >= 0) & (table["start_ns"].to_numpy() < (start + steps["duration_ns"].to_numpy())[of])
@@ -95,20 +95,24 @@ def _steps(events: Events) -> Frame:
     return found.sort_values("start_ns", ignore_index=True)
 
 
-def _rows(events: dict[str, Events], scopes: Scopes, compiled: xla_operations.Compiled) -> Rows:
-    """Where TensorFlow hands its graph to XLA, the operations are XLA's."""
-    if len(events[XLA]):
-        return xla_operations.rows(events, compiled)
-    return tensorflow_operations.rows(events[TENSORFLOW], events[ALLOCATION], scopes)
-
-
-def _check(path: Path, events: dict[str, Events], steps: Frame, rows: Rows, engine: str) -> None:
-    if steps.empty:
-        raise TraceError(f"{path}: no steps are marked in it, so nothing can be told of one; {AGAIN}")
+def _rows(
+    path: Path, events: dict[str, Events], scopes: Scopes, compiled: xla_operations.Compiled, engine: str
+) -> Rows:
+    """Of a graph that TensorFlow hands to XLA, the operations are XLA's, beside those that it runs itself."""
     if engine.endswith("jax") and not len(events[XLA]) and len(events[TENSORFLOW]):
         raise TraceError(f"{path}: a trace of TensorFlow, where the run was of {engine}; {AGAIN}")
-    if rows.table.empty or not (len(events[XLA]) or len(events[TENSORFLOW])):
+    found = xla_operations.rows(events, compiled) if len(events[XLA]) else None
+    if len(events[TENSORFLOW]) and not engine.endswith("jax"):
+        own = tensorflow_operations.rows(events[TENSORFLOW], events[ALLOCATION], scopes)
+        found = found.with_(own) if found else own
+    if found is None or found.table.empty:
         raise TraceError(f"{path}: no operations of {engine} are in it; {AGAIN}")
+    return found
+
+
+def _check(path: Path, steps: Frame, rows: Rows) -> None:
+    if steps.empty:
+        raise TraceError(f"{path}: no steps are marked in it, so nothing can be told of one; {AGAIN}")
     start, end = steps["start_ns"].to_numpy(), (steps["start_ns"] + steps["duration_ns"]).to_numpy()
     if np.any(start[1:] < end[:-1]) or not steps["step"].is_unique:
         raise TraceError(f"{path}: steps overlap or have the same number, which those of a loop never do; {AGAIN}")
@@ -122,7 +126,7 @@ def _check(path: Path, events: dict[str, Events], steps: Frame, rows: Rows, engi
 # --- all rounds together ----------------------------------------------------------------------------------------------
 
 
-def _joined(rounds: list[Round]) -> Raw:
+def _joined(folder: Path, rounds: list[Round]) -> Raw:
     """One after another, as if they had followed each other at once."""
     operations, threads = dict[Operation, int](), dict[str, int]()
     tables, steps, offset = [], [], 0
@@ -137,6 +141,8 @@ def _joined(rounds: list[Round]) -> Raw:
         offset = int((steps[-1]["start_ns"] + steps[-1]["duration_ns"]).iloc[-1]) + BETWEEN_NS
     table = pd.concat(tables).sort_values("start_ns", kind="stable", ignore_index=True)
     together = pd.concat(steps, ignore_index=True)
+    if not together["step"].is_unique:
+        raise TraceError(f"{folder}: several of its files tell of the same steps; {AGAIN}")
     return _raw(table, together, list(operations), list(threads))
 
 

@@ -20,6 +20,7 @@ STAT = {"metadata_id": 1, "uint64": 3, "int64": 4, "str": 5, "bytes": 6, "ref": 
 METADATA = {"id": 1, "name": 2, "stats": 5}
 ENTRY = {"key": 1, "value": 2}  # of a map
 AT_ONCE = 200_000  # events, so that a large trace takes little memory
+LATEST_NS = 1 << 62  # since 1970, some 146 years
 LONGEST_NS = 7 * 24 * 3600 * 10**9  # a round that lasts longer than a week is no round
 
 
@@ -137,6 +138,8 @@ def _events(data: np.typing.NDArray[np.uint8], name: str, since: int, start: Int
     offset = fields.column(EVENT["offset_ps"], count)
     duration = fields.column(EVENT["duration_ps"], count)
     last = 1000 * LONGEST_NS
+    if not 0 <= since <= LATEST_NS:
+        raise Damaged(f"the thread '{name}' begins at an impossible time")
     if np.any(duration < 0) or np.any(offset < 0) or np.any(offset > last) or np.any(duration > last):
         raise Damaged(f"events of the thread '{name}' at impossible times")
     stats = fields.only(EVENT["stats"])
