@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.unit import made_profiles
@@ -420,6 +420,7 @@ def test_no_trace_or_the_same_twice_is_refused(tmp_path: Path) -> None:
         read(made.write(tmp_path, tensorflow_trace(), tensorflow_trace()), "tensorflow")
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 10_000), st.binary(min_size=1, max_size=8))
 def test_no_damage_gets_through_as_anything_else(
     tmp_path_factory: pytest.TempPathFactory, where: int, patch: bytes

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from timetrial.profiling.readers.protos import Span, numbers, signed, text, walk
 
 MODULE_OF_PROTO = 1
-MODULE = {"name": 1, "entry_name": 2, "computations": 3, "entry_id": 6}
-COMPUTATION = {"name": 1, "instructions": 2, "id": 5, "root_id": 6}
-INSTRUCTION = {"name": 1, "opcode": 2, "shape": 3, "metadata": 7, "number": 9, "id": 35, "operands": 36, "called": 38}
+MODULE = {"name": 1, "computations": 3, "entry_computation_id": 6}
+COMPUTATION = {"instructions": 2, "id": 5}
+INSTRUCTION = {
+    "name": 1, "opcode": 2, "shape": 3, "metadata": 7, "parameter_number": 9, "id": 35, "operand_ids": 36,
+    "called_computation_ids": 38,
+}  # fmt: skip
 METADATA = {"op_name": 2}
-SHAPE = {"type": 2, "dimensions": 3, "parts": 4}
+SHAPE = {"element_type": 2, "dimensions": 3, "tuple_shapes": 4}
 WIDTHS = {
     1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 2, 8: 4, 9: 8, 10: 2, 11: 4, 12: 8, 15: 8, 16: 2, 18: 16, 19: 1, 20: 1,
 }  # fmt: skip
@@ -46,7 +49,7 @@ def program(data: bytes, span: Span) -> Program:
     for number, value in walk(data, module):
         if number == MODULE["name"]:
             name = text(data, value)
-        elif number == MODULE["entry_id"]:
+        elif number == MODULE["entry_computation_id"]:
             entry = signed(value)
         elif number == MODULE["computations"] and isinstance(value, Span):
             key, instructions = _computation(data, value)
@@ -77,11 +80,11 @@ def _instruction(data: bytes, span: Span) -> Instruction:
             op_name = next((text(data, v) for n, v in walk(data, value) if n == METADATA["op_name"]), "")
         elif number == INSTRUCTION["id"]:
             key = signed(value)
-        elif number == INSTRUCTION["number"]:
+        elif number == INSTRUCTION["parameter_number"]:
             which = signed(value)
-        elif number == INSTRUCTION["operands"]:
+        elif number == INSTRUCTION["operand_ids"]:
             operands += numbers(data, value)
-        elif number == INSTRUCTION["called"]:
+        elif number == INSTRUCTION["called_computation_ids"]:
             called += numbers(data, value)
         elif number == INSTRUCTION["shape"] and isinstance(value, Span):
             size = _size(data, value)
@@ -92,11 +95,11 @@ def _size(data: bytes, span: Span) -> int:
     """Bytes of a shape; of a tuple those of its parts together."""
     width, count, parts = 0, 1, 0
     for number, value in walk(data, span):
-        if number == SHAPE["type"]:
+        if number == SHAPE["element_type"]:
             width = WIDTHS.get(signed(value), 0)
         elif number == SHAPE["dimensions"]:
             for dimension in numbers(data, value):
                 count *= dimension
-        elif number == SHAPE["parts"] and isinstance(value, Span):
+        elif number == SHAPE["tuple_shapes"] and isinstance(value, Span):
             parts += _size(data, value)
     return width * count + parts
