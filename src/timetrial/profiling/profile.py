@@ -146,7 +146,8 @@ def _header(raw: Raw, ops: Frame, lost: float, workload: Workload, record: Recor
     assert run is not None
     wall = float(raw.steps["duration_ns"].sum())
     total = float(ops["wall_ns"].sum())
-    told = ops["layer"].notna() | ~ops["phase"].isin(["unknown", "runtime"])
+    named = ~ops["phase"].isin(["unknown", "runtime"]) | ((ops["phase"] == "runtime") & (ops["attribution"] == "exact"))
+    told = ops["layer"].notna() | named
     plain = float(np.median(run.plain))
     ratios = np.array(run.profiled) / np.array(run.plain)
     threads, start = raw.ops["thread"].cat.codes.to_numpy(np.int64), raw.ops["start_ns"].to_numpy(np.int64)

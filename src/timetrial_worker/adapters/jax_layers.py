@@ -7,6 +7,7 @@ this module, like every adapter, can be imported where its framework is not.
 
 import numpy as np
 
+from timetrial_worker.adapters import scopes
 from timetrial_worker.adapters.base import Unsupported
 
 
@@ -377,7 +378,7 @@ def forward(network):
     def outputs(weights, x, run):
         known = {"input": x}
         for name, inputs, roles, apply in steps:
-            with jax.named_scope(name):
+            with jax.named_scope(scopes.layer(name)):
                 own = {role: weights[parameter] for role, parameter in roles.items()}
                 known[name] = apply([known[source] for source in inputs], own, run)
         del known["input"]

@@ -10,8 +10,9 @@ from collections import OrderedDict
 
 import numpy as np
 
-from timetrial_worker.adapters import jax_layers
+from timetrial_worker.adapters import jax_layers, scopes
 from timetrial_worker.adapters.base import Adapter, Unsupported
+from timetrial_worker.adapters.jax_profiler import JaxCollector
 
 # What weights are kept in, and what the layers compute in.
 PRECISIONS = {
@@ -181,7 +182,7 @@ class Jax(Adapter):
         self._slots, self._update = _known(OPTIMISERS, "optimiser", self._recipe["kind"])(recipe)
         jit = self._jax.jit
         self._train = jit(self._train_step, donate_argnums=0)
-        self._answer = jit(self._prediction)
+        self._answer = jit(self._predict_step)
         self._examine = jit(self._all_outputs)
         self._differentiate = jit(self._loss_and_gradients)
         self._momentum = self._recipe.get("momentum", 0.0)
@@ -201,7 +202,8 @@ class Jax(Adapter):
         def objective(params):
             run = jax_layers.Pass(training=True, key=key)
             values = self._outputs(params, moving, x, run)[self._target]
-            return self._criterion(jax_layers.wide(values), y), run.moved
+            with self._jax.named_scope(scopes.LOSS):
+                return self._criterion(jax_layers.wide(values), y), run.moved
 
         return self._jax.value_and_grad(objective, has_aux=True)(params)
 
@@ -213,6 +215,12 @@ class Jax(Adapter):
             state["key"] = random.key_data(carried)
         params = state["params"]
         (loss, state["moving"]), gradients = self._loss_and_gradients(params, state["moving"], x, y, key)
+        with self._jax.named_scope(scopes.OPTIMISER):
+            self._apply(state, params, gradients, rates)
+        return state, loss
+
+    def _apply(self, state, params, gradients, rates):
+        """New weights and slots in `state`."""
         if "count" in state:
             state["count"] = state["count"] + 1
         decay, slots = self._recipe["weight_decay"], state["slots"]
@@ -224,10 +232,11 @@ class Jax(Adapter):
             state["params"][name], own = self._update(w, g, own, rates, state.get("count"))
             for slot, values in zip(state["slots"], own):
                 slot[name] = values
-        return state, loss
 
-    def _prediction(self, params, moving, x):
-        return self._head(self._outputs(params, moving, x, jax_layers.Pass(training=False))[self._target])
+    def _predict_step(self, params, moving, x):
+        output = self._outputs(params, moving, x, jax_layers.Pass(training=False))[self._target]
+        with self._jax.named_scope(scopes.HEAD):
+            return self._head(output)
 
     def _all_outputs(self, params, moving, x):
         return self._outputs(params, moving, x, jax_layers.Pass(training=False))
@@ -371,6 +380,9 @@ class Jax(Adapter):
             jax.block_until_ready(c)
 
         return multiply
+
+    def profiler(self, folder, task):
+        return JaxCollector(self, self._jax, folder, task)
 
     def save(self, path):
         """An archive of the weights' dict: JAX itself has no file format, and its users keep the dict this way."""

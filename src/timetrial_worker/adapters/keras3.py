@@ -11,10 +11,12 @@ import numpy as np
 
 from . import keras3_xla as xla
 from .base import Adapter, Unsupported
+from .jax_profiler import JaxCollector
 from .keras3_data import Reel, make_dataset
 from .keras3_model import allow_double, last_loss_model, make_loss, make_nodes
 from .keras3_optimisers import make as make_optimiser
 from .keras3_optimisers import set_momentum
+from .tensorflow_profiler import TensorFlowCollector
 
 POLICIES = {"float32": "float32", "float64": "float64", "bfloat16": "mixed_bfloat16"}
 
@@ -377,6 +379,9 @@ class KerasTensorFlow(Keras3):
             deterministic=bool(self.settings.get("deterministic")),
         )
 
+    def profiler(self, folder, task):
+        return TensorFlowCollector(self, self.tf, folder)
+
     def memory(self):
         if self._gpu is None:
             return OrderedDict()
@@ -421,6 +426,9 @@ class KerasJax(Keras3):
             tf32=self.jax.config.jax_default_matmul_precision == "tensorfloat32",
             deterministic=self._gpu is None or xla.is_deterministic(),
         )
+
+    def profiler(self, folder, task):
+        return JaxCollector(self, self.jax, folder, task)
 
     def memory(self):
         if self._gpu is None:

@@ -224,12 +224,17 @@ def _dropout(kit, node, x):
 
 
 def _activation(kit, node, x):
-    """An operation on its own: a layer around each would cost an eager step some percent."""
-    ops, attrs = kit.keras.ops, node["attrs"]
+    """A layer, whose name stands in traces, where a step is compiled; else an operation on its own: a layer around each
+    would cost an eager step some percent."""
+    keras, attrs = kit.keras, node["attrs"]
+    ops = keras.ops
     plain = {"relu": ops.relu, "tanh": ops.tanh, "sigmoid": ops.sigmoid, "softmax": ops.softmax}
     if attrs["function"] == "leaky_relu":
-        return ops.leaky_relu(x, negative_slope=attrs["slope"]), None
-    return (plain.get(attrs["function"]) or kit.function(attrs["function"]))(x), None
+        plain["leaky_relu"] = lambda x: ops.leaky_relu(x, negative_slope=attrs["slope"])
+    function = plain.get(attrs["function"]) or kit.function(attrs["function"])
+    if keras.backend.backend() != "torch":
+        function = kit.layers.Activation(function, name=kit.name(node))
+    return function(x), None
 
 
 def _batch_norm(kit, node, x):

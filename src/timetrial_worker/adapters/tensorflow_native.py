@@ -10,10 +10,12 @@ from collections import OrderedDict, namedtuple
 
 import numpy as np
 
+from . import scopes
 from . import tensorflow_layers as layers
 from . import tensorflow_optimisers as optimisers
 from .base import Adapter, Unsupported
 from .tensorflow_data import Loader
+from .tensorflow_profiler import TensorFlowCollector
 
 Batch = namedtuple("Batch", "x y shapes")
 
@@ -131,19 +133,23 @@ class TensorFlow(Adapter):
     def _forward(self, x, mode):
         values = OrderedDict([("input", x)])
         for name, inputs, call in self.nodes:
-            values[name] = call(mode, *[values[source] for source in inputs])
+            with self.tf.name_scope(scopes.layer(name)):
+                values[name] = call(mode, *[values[source] for source in inputs])
         return values
 
     def _differentiate(self, x, y, update):
         weights = list(self.trainable.values())
         with self.tf.GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(weights)
-            loss = self.criterion(y, self._forward(x, layers.Mode(True, update))[self.last])
+            output = self._forward(x, layers.Mode(True, update))[self.last]
+            with self.tf.name_scope(scopes.LOSS):
+                loss = self.criterion(y, output)
         return loss, tape.gradient(loss, weights, unconnected_gradients=self.tf.UnconnectedGradients.ZERO)
 
     def _train(self, x, y):
         loss, gradients = self._differentiate(x, y, update=True)
-        self.optimiser.apply(gradients)
+        with self.tf.name_scope(scopes.OPTIMISER):
+            self.optimiser.apply(gradients)
         return loss
 
     def _gradients(self, x, y):
@@ -154,7 +160,9 @@ class TensorFlow(Adapter):
         return self._forward(x, layers.Mode(False, False))
 
     def _predict(self, x):
-        return self.head(self._outputs(x)[self.last])
+        output = self._outputs(x)[self.last]
+        with self.tf.name_scope(scopes.HEAD):
+            return self.head(output)
 
     # --- work -------------------------------------------------------------------------------------------------------
 
@@ -263,6 +271,9 @@ class TensorFlow(Adapter):
             self.sync()
 
         return multiply
+
+    def profiler(self, folder, task):
+        return TensorFlowCollector(self, self.tf, folder)
 
     def save(self, path):
         """A checkpoint in the folder `path`: an index and the data."""
