@@ -45,7 +45,8 @@ class Settings(BaseModel):
     threads: Literal["limited", "as-shipped"] = "limited"  # as-shipped: as many as the engine takes by itself
     # What stands inside the clock.
     lap: Literal["steps", "epoch"] = "steps"  # epoch: whole passes over the training data, told by the step
-    feed: Literal["resident", "batch", "loader"] = "resident"  # on the device before; given at each step; by a pipeline
+    # On the device before; given at each step; by a pipeline; out of a queue in the graph, and only evaluated.
+    feed: Literal["resident", "batch", "loader", "queue"] = "resident"
     workers: Annotated[int, Ge(0)] = 1  # of the loader; 0: none beside the engine itself
     prefetch: Annotated[int, Ge(1)] = 2  # batches that each of them keeps ready
     shuffle: Literal["outside", "inside"] = "outside"  # an epoch's order and the gathering of its batches
