@@ -41,6 +41,32 @@ class Collector(object):
         return {}
 
 
+class KerasCollector(Collector):
+    """Of Keras 2, which runs a callable of the session's: it keeps one with the trace and one without."""
+
+    def __init__(self, adapter, folder, task):
+        super(KerasCollector, self).__init__(adapter, folder)
+        self.task, self.traced = task, None
+
+    def start(self):
+        self.steps, self.function = [], self.adapter.graph_function(self.task)
+        self.plain, self.function._callable_fn = self.function._callable_fn, self.traced
+        self.function.run_options = self.options
+
+    @contextmanager
+    def step(self, number):
+        self.function.run_metadata = found = self.metadata()
+        begin = time.time()
+        yield
+        self.steps.append((number, begin, time.time(), found))
+
+    def stop(self, name):
+        self.traced, self.function._callable_fn = self.function._callable_fn, self.plain
+        self.function.run_options = self.function.run_metadata = None
+        if name is not None:
+            write(os.path.join(self.folder, name), self.steps)
+
+
 def write(path, steps):
     """Of (number, begin, end, RunMetadata), the times in seconds."""
     with open(path + ".pb", "wb") as file:

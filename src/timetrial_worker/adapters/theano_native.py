@@ -55,7 +55,7 @@ class Theano(Adapter):
     name = "theano"
     # Its running variance is divided by N - 1, and all of several equal maxima in a window get the whole gradient.
     traits = {"bn_variance": "unbiased", "max_pool_ties": "all"}
-    marked, profile = staticmethod(unmarked), None  # a profiler sets its own
+    marked, options = staticmethod(unmarked), {}  # how functions are compiled; a profiler sets its own
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class Theano(Adapter):
         if name not in self.compiled:
             theano = self.theano
             given = [theano.In(variable, borrow=True) for variable in inputs]
-            made = theano.function(given, outputs, on_unused_input="ignore", profile=self.profile, **options)
+            made = theano.function(given, outputs, on_unused_input="ignore", **dict(self.options, **options))
             made.trust_input = True
             self.compiled[name] = made
         return self.compiled[name]

@@ -69,13 +69,14 @@ class Collector(object):
         with open(os.path.join(self.folder, name + ".json"), "w") as file:
             json.dump(content, file)
 
-    def _compiled(self, profile):
+    def _compiled(self, profile, mode=None):
         """Once more, from marked expressions; the adapter has its own back afterwards."""
         adapter, config = self.adapter, self.adapter.theano.config
         kept, limit = dict(vars(adapter)), config.traceback.limit  # its settings and expressions, by name
         config.traceback.limit = FRAMES
         try:
-            adapter.marked, adapter.profile, adapter.compiled = marked, profile, {}
+            adapter.marked, adapter.compiled = marked, {}
+            adapter.options = {"profile": profile, "mode": mode}
             adapter.express()
             return adapter.function_of(self.name)
         finally:
@@ -85,12 +86,8 @@ class Collector(object):
 
     def _sizes(self):
         """Bytes of each output of each operation; none where this function came out otherwise."""
-        config = self.adapter.theano.config
-        collected, config.allow_gc = config.allow_gc, False
-        try:
-            keeping = self._compiled(False)
-        finally:
-            config.allow_gc = collected
+        mode = self.adapter.theano.compile.mode.get_default_mode()
+        keeping = self._compiled(False, mode.clone(link_kwargs={"allow_gc": False}))
         keeping(*self.given)
         nodes = list(keeping.fn.nodes)
         if [str(node.op) for node in nodes] != [str(node.op) for node in self.nodes]:

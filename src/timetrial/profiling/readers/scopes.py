@@ -10,6 +10,7 @@ from timetrial.spec.network import Network
 from timetrial.spec.operations import operations
 from timetrial.spec.shapes import elements
 
+_REWRITTEN = re.compile(r"(?:\w+(?:Folding|Optimizer)/)+")  # before the name of what it took the place of
 _GRADIENTS = re.compile(r"(?:training(?:_\d+)?/[^/]+/)?gradients(?:_\d+)?/")
 _PHASES = (
     ("loss", r"loss(?:_\d+)?/"),
@@ -51,6 +52,7 @@ class Scopes:
             return Place("runtime")
         if _MOVES.search(kind):
             return Place("transfer")
+        name = _REWRITTEN.sub("", name, count=1) if _REWRITTEN.match(name) else name
         back = _GRADIENTS.match(name)
         inner = name[back.end() :] if back else name
         layer = self._layer(inner)

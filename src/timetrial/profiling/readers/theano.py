@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -64,25 +64,22 @@ def read(folder: Path, workload: Workload) -> Raw:
     base = min(step[1] for step in steps)
     length = np.rint(seconds * 1e9).astype(np.int64)
     begin = np.array([step[1] - base for step in steps])[:, None] + np.cumsum(length, axis=1) - length
-    ran = (length > 0).ravel()
     places = _placed(nodes, workload.network)
 
-    def each(values: list[Any]) -> list[Any]:
-        return [value for value, there in zip(values * len(steps), ran, strict=True) if there]
-
+    count = len(steps)
     ops = raw_ops(
         {
-            "step": np.repeat([step[0] for step in steps], len(nodes))[ran],
-            "thread": ["main"] * int(ran.sum()),
-            "name": each([node.name or node.op for node in nodes]),
-            "type": each([node.type for node in nodes]),
-            "start_ns": begin.ravel()[ran],
-            "duration_ns": length.ravel()[ran],
-            "phase": each([place.phase for place in places]),
-            "layer": each([place.layer for place in places]),
-            "attribution": each([place.attribution for place in places]),
-            "alloc_bytes": each([node.asked for node in nodes]),
-            "out_bytes": each([node.out for node in nodes]),
+            "step": np.repeat([step[0] for step in steps], len(nodes)),
+            "thread": ["main"] * length.size,
+            "name": [node.name or node.op for node in nodes] * count,
+            "type": [node.type for node in nodes] * count,
+            "start_ns": begin.ravel(),
+            "duration_ns": length.ravel(),
+            "phase": [place.phase for place in places] * count,
+            "layer": [place.layer for place in places] * count,
+            "attribution": [place.attribution for place in places] * count,
+            "alloc_bytes": [node.asked for node in nodes] * count,
+            "out_bytes": [node.out for node in nodes] * count,
         }
     )
     numbers, starts, ends, _ = zip(*steps, strict=True)
@@ -169,7 +166,7 @@ def _inferred(node: _Node, before: list[_Place], own: str | None, order: dict[st
     layer = own or max(layers, key=order.__getitem__, default=None)
     if back:
         return _Place("backward", layer, "inferred")
-    if any(place.phase == "loss" for place in read):
+    if node.op.startswith("Crossentropy") or any(place.phase == "loss" for place in read):
         return _Place("loss", None, "inferred")
     return _Place("forward", layer, "inferred") if layer else _Place("unknown")
 
