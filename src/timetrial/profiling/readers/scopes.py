@@ -87,7 +87,7 @@ class Scopes:
     def _reads(self, name: str) -> str | None:
         layer = self._layer(name)
         role = name.removesuffix("/read").rpartition("/")[2]
-        return layer if layer and role in self._roles[layer] else None
+        return layer if layer and (role in self._roles[layer] or role == "ReadVariableOp") else None
 
 
 def _plain(name: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # A processor's own operations, or all streams of an accelerator together; whatever else is there shows the same again.
 _DEVICE = re.compile(r".*/(?:device:)?(?:(?P<cpu>[cg]pu:\d+)|(?P<stream>gpu:\d+)/stream:all)", re.IGNORECASE)
+_DAY, _MOST_BYTES = 86_400 * 10**9, 1 << 60
 _TYPE = re.compile(r" = ([^\s(]+)\((.*)\)$", re.DOTALL)
 
 
@@ -35,6 +36,11 @@ class _Node:
     duration: int
     asked: int
     given: int
+
+    def possible(self, begin: int) -> bool:
+        """In a step that began then."""
+        sizes = 0 <= self.asked < _MOST_BYTES and 0 <= self.given < _MOST_BYTES
+        return sizes and 0 <= self.duration < _DAY and abs(self.start - begin) < _DAY
 
     @property
     def type(self) -> str:
@@ -56,8 +62,8 @@ def read(folder: Path, workload: Workload) -> Raw:
             traced = list(messages(memoryview(unpacked(path))))
             if len(traced) != len(told):
                 raise Malformed(f"{len(traced)} steps where {len(told)} were taken")
-            for (step, *_), message in zip(told, traced, strict=True):
-                rows += [(step, *row) for row in _laid(message)]
+            for (step, begin, _), message in zip(told, traced, strict=True):
+                rows += [(step, *row) for row in _laid(message, begin)]
         except Malformed as error:
             raise damaged(path, error) from error
         steps += told
@@ -105,9 +111,11 @@ def _raw(rows: list[tuple[Any, ...]], steps: list[tuple[int, int, int]], scopes:
     return Raw(ops, whole_steps, parts if len(parts) else None, {"mem_kind": "measured"})
 
 
-def _laid(message: memoryview) -> Iterator[tuple[str, _Node]]:
+def _laid(message: memoryview, begin: int) -> Iterator[tuple[str, _Node]]:
     """Each node with a row on which no two are at once: TensorFlow 1 does not tell the thread."""
     for device, nodes in _devices(message):
+        if not all(node.possible(begin) for node in nodes):
+            raise Malformed("it has times or sizes that cannot be")
         ends: list[int] = []
         for node in sorted(nodes, key=lambda node: (node.start, node.duration)):
             lane = next((i for i, end in enumerate(ends) if end <= node.start), len(ends))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 NODES = f"nodes.json{PACKED}"
 REMARK = "Theano tells how long each operation took and in which order they ran, not when they began"
+_DAY = 86_400.0
 _PRODUCTS = re.compile(r"Gemm|Gemv|Ger\b|Dot|CorrMM|Conv", re.IGNORECASE)
 _BACK = re.compile(r"Grad|grad|Dx\b|Dx\{")
 _GRADIENT_OF = re.compile(r"\(d.*/d(?P<parameter>[^()]+)\)$")
@@ -121,6 +122,8 @@ def _steps(path: Path, count: int) -> list[tuple[int, int, int, list[float]]]:
         raise damaged(path, "no list of steps") from error
     if any(len(seconds) != count for *_, seconds in found):
         raise damaged(path, f"not the times of {count} operations in each step")
+    if not all(0 <= second < _DAY for *_, seconds in found for second in seconds):
+        raise damaged(path, "times that cannot be")
     return found
 
 
