@@ -27,7 +27,16 @@ def field(number: int, value: int | str | bytes) -> bytes:
 
 
 def node(
-    name: str, kind: str, start: int, length: int, *, inputs: str = "", asked: int = 0, held: int = 0, out: int = 0
+    name: str,
+    kind: str,
+    start: int,
+    length: int,
+    *,
+    inputs: str = "",
+    asked: int = 0,
+    room: int = 0,
+    held: int = 0,
+    out: int = 0,
 ) -> bytes:
     """A NodeExecStats; times in nanoseconds."""
     content = field(1, name) + field(2, start // 1000) + field(4, length // 1000)
@@ -36,7 +45,7 @@ def node(
     if out:
         content += field(7, field(1, 0) + field(3, field(1, 1) + field(4, field(1, out))))
     content += field(8, f"{name} = {kind}({inputs})" if kind else "")
-    content += field(12, field(1, 7) + field(3, held))
+    content += field(12, field(1, room) + field(3, held))
     return content + field(13, start) + field(15, length)
 
 

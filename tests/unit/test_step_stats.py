@@ -26,7 +26,7 @@ def step(at: int = BEGIN) -> bytes:
     nodes = [
         node("layer/conv1/kernel", "VariableV2", at + 100, 4_000, held=144),
         node("layer/conv1/Conv2D", "Conv2D", at + 5_000, 300_000, asked=2048, out=2048, inputs="x, layer/conv1/kernel/read"),
-        node("gradients/layer/conv1/Conv2D_grad/Conv2DBackpropFilter", "Conv2DBackpropFilter", at + 310_000, 400_000),
+        node("gradients/layer/conv1/Conv2D_grad/Conv2DBackpropFilter", "Conv2DBackpropFilter", at + 310_000, 400_000, asked=50, room=7),
         node("optimiser/update", "ApplyAdam", at + 720_000, 100_000),
         node("_retval_x_0_0", "_Retval", at + 830_000, 400),
     ]  # fmt: skip
@@ -51,7 +51,7 @@ def test_operations_come_out_with_their_times_bytes_and_places(tmp_path: Path) -
     first = raw.ops[raw.ops["step"] == 0].set_index("type")
     assert first["start_ns"].tolist() == [100, 5_000, 310_000, 720_000, 830_000]
     assert first["duration_ns"].tolist() == [4_000, 300_000, 400_000, 100_000, 400]
-    assert first["alloc_bytes"].tolist() == [144, 2048, 0, 0, 0]
+    assert first["alloc_bytes"].tolist() == [144, 2048, 57, 0, 0]
     assert first.loc["Conv2D", "out_bytes"] == 2048
     assert first["phase"].tolist() == ["forward", "forward", "backward", "optimiser", "runtime"]
     assert first["layer"].tolist()[:3] == ["conv1"] * 3

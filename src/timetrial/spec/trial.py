@@ -68,6 +68,8 @@ def _contradictions(given: Settings) -> Iterator[str]:
             "shuffle: inside gathers its batches while the clock runs, and with feed: resident they lie on the device "
             "before it does; use feed: batch or feed: loader"
         )
+    if given.feed == "queue" and (given.lap, given.loop) != ("steps", "step"):
+        yield "feed: queue is of single steps of an evaluation; leave out lap and loop, or use another feed"
     if given.feed != "loader" and (given.workers, given.prefetch) != (1, 2):
         yield "workers and prefetch are of the loader; add feed: loader"
 

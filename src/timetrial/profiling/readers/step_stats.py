@@ -1,7 +1,8 @@
 """TensorFlow 1's RunMetadata: nodes of a graph on devices, by the numbers of its protocol buffers' fields.
 
 The bytes an operation asks for are counted as TensorFlow's own profiler counts them: what it allocates during the step,
-and what it holds beyond it. Its time is from its start to its end, also as there.
+what of that is room to work in once more, and what it holds beyond the step. Its time is from its start to its end, also
+as there.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ def _node(message: memoryview) -> _Node:
             case 8:
                 label = text(value)
             case 12:
-                asked += _number(value, 3)  # MemoryStats.persistent_memory_size
+                asked += _number(value, 1) + _number(value, 3)  # MemoryStats.temp_memory_size, .persistent_memory_size
             case 13:
                 start = whole(value)
             case 15:
