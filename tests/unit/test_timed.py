@@ -244,8 +244,8 @@ class Queues(Toll):
     """Its own queue is full whenever a step begins."""
 
     def evaluation(self, x: Any, y: Any, size: int) -> Any:
-        self.queued = (len(x), len(y), size)
-        return lambda: self.predict(x[:size])
+        self.queued = len(x), len(y), size
+        return lambda: self.predict((x[:size], y))
 
 
 def test_a_step_of_a_queue_is_the_engine_s_own_over_the_test_set(tmp_path: Path) -> None:

@@ -1,8 +1,7 @@
 """TensorFlow 1's RunMetadata: nodes of a graph on devices, by the numbers of its protocol buffers' fields.
 
 The bytes an operation asks for are counted as TensorFlow's own profiler counts them: what it allocates during the step,
-what of that is room to work in once more, and what it holds beyond the step. Its time is from its start to its end, also
-as there.
+what of that is room to work in once more, and what it holds beyond the step. Its time is from start to end, as there.
 """
 
 from __future__ import annotations
