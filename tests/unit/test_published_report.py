@@ -15,6 +15,7 @@ from timetrial.profiling import published
 from timetrial.profiling.published import Row, memory_text, printed, time_text
 from timetrial.profiling.requested import requested
 from timetrial.profiling.study import TABLES, Table
+from timetrial.profiling.study import published as table_of
 from timetrial.spec.network import Network
 from timetrial.zoo.catalogue import find
 
@@ -113,7 +114,8 @@ def test_a_network_of_other_operations_is_refused() -> None:
 
 def test_the_tables_are_those_of_the_networks_and_name_their_slips() -> None:
     assert [table.model for table in TABLES] == [f"profiling/{model}" for model in MODELS]
-    assert all(table.slips for table in TABLES)
+    assert all(table_of(table.model) is table and table.slips for table in TABLES)
+    assert table_of("quick/cnn") is None
     assert all("4.16" not in slip or table.number == "4.8" for table in TABLES for slip in table.slips)
 
 
