@@ -7,6 +7,7 @@ The trace is written as the framework writes it, and read elsewhere. A collector
     step(number) -> context         around one step, which is waited for within
     stop(name)                      end tracing; write the trace as files that begin with `name`, or nowhere (None)
     facts() -> dict                 asked once, after all rounds: what else the framework can tell, untimed
+    least_steps                     of a round, where that is not LEAST_STEPS
 """
 
 import math
@@ -28,7 +29,8 @@ def profile(adapter, watch, plan, folder, task, wire):
     with wire.phase("warmup"):
         warmup = laps.warm_up(watch, plan)
         collect(watch, collector, 1, 0, None)  # for nothing: a profiler's first start loads what it needs
-    steps = steps_of_round(laps.median(warmup.values[-plan.window :]))
+    least = getattr(collector, "least_steps", LEAST_STEPS)
+    steps = steps_of_round(laps.median(warmup.values[-plan.window :]), least)
     found = {name: [] for name in ("plain", "plain_cpu", "profiled", "profiled_cpu")}
     before = effort.switches()
     with wire.phase("profile"):
@@ -64,6 +66,6 @@ def collect(watch, collector, steps, first, name):
     return found
 
 
-def steps_of_round(seconds):
+def steps_of_round(seconds, least=LEAST_STEPS):
     wanted = math.ceil(ROUND_SECONDS / seconds) if seconds > 0 else MOST_STEPS
-    return max(LEAST_STEPS, min(MOST_STEPS, wanted))
+    return max(least, min(MOST_STEPS, wanted))

@@ -11,12 +11,16 @@ import time
 
 import numpy as np
 
+from timetrial_worker.adapters.base import Unsupported
+
 BATCHES = 8  # different inputs cycle through the laps, so that nothing can be remembered
 
 
 def work(adapter, feed, task, settings, clock=time.perf_counter):
     """As the settings draw the line. Whatever is not to be timed is done here, or in `prepare`."""
     kind, fits = settings.get("feed", "resident"), settings.get("loop") == "fit"
+    if kind == "queue":
+        return Queued(adapter, feed, task)
     loader = None
     if kind == "loader":
         y = feed.y_train if task == "train" else None
@@ -90,6 +94,19 @@ class Fed(Steps):
         step = self._step
         for batch in self._wait.over(itertools.islice(self._coming, count)):
             step(batch)
+
+
+class Queued(Steps):
+    """Evaluation steps that take their batches out of a queue in the framework's own graph."""
+
+    def __init__(self, adapter, feed, task):
+        if task != "infer":
+            raise Unsupported("feed: queue is of an evaluation; use it with the task infer")
+        self._step = adapter.evaluation(feed.x_test, feed.y_test, feed.batch)
+
+    def run(self, first, count):
+        for _ in range(count):
+            self._step()
 
 
 class Fitted(Steps):

@@ -52,7 +52,8 @@ def test_an_id_of_before_is_still_the_same() -> None:
         ({**EPOCH, "shuffle": "inside"}, "use feed: batch or feed: loader"),
         ({"workers": 4}, "add feed: loader"),
         ({"prefetch": 4, "feed": "batch"}, "add feed: loader"),
-        ({"feed": "stream"}, "'resident', 'batch' or 'loader'"),
+        ({"feed": "stream"}, "'resident', 'batch', 'loader' or 'queue'"),
+        ({"feed": "queue", **EPOCH}, "leave out lap and loop"),
         ({"feed": "loader", "workers": -1}, "workers"),
     ],
 )

@@ -271,6 +271,29 @@ def test_keras_is_given_an_epoch_as_a_whole_and_cuts_it_itself(tmp_path: Path, k
     assert model.seen == [("fit", TRAIN, BATCH), ("predict", TEST, BATCH)]
 
 
+class Queues(Toll):
+    """Its own queue is full whenever a step begins."""
+
+    def evaluation(self, x: Any, y: Any, size: int) -> Any:
+        self.queued = len(x), len(y), size
+        return lambda: self.predict((x[:size], y))
+
+
+def test_a_step_of_a_queue_is_the_engine_s_own_over_the_test_set(tmp_path: Path) -> None:
+    adapter, watch, work = bench(tmp_path, Queues, task="infer", feed="queue")
+    assert isinstance(adapter, Queues)
+    assert watch.lap(3) == 3 * PREDICT
+    assert adapter.queued == (TEST, TEST, feed(tmp_path, TRAIN, TEST).batch)
+    assert (work.steps, work.batches, watch.input_seconds) == (1, (), None)
+
+
+def test_a_queue_is_for_evaluations_of_engines_that_have_one(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="feed: queue is of an evaluation; use it with the task infer"):
+        bench(tmp_path, Queues, feed="queue")
+    with pytest.raises(Unsupported, match="jax has no queue in a graph: use another feed than queue"):
+        Jax({}).evaluation(None, None, 1)
+
+
 def test_an_engine_without_a_pipeline_says_so_and_names_what_there_is() -> None:
     with pytest.raises(Unsupported, match="jax has no input pipeline of its own: use feed: resident or feed: batch"):
         Jax({}).loader(None, None, 1, 2)

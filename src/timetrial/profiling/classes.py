@@ -11,13 +11,14 @@ _WORDS: tuple[tuple[str, str], ...] = (
     ("queue", r"queue|iteratorgetnext|dataloader|dequeue"),
     ("optimiser", r"optimizer\.|apply(adam|gradientdescent|momentum|rmsprop)|_foreach_|_fused_"),
     ("recurrent", r"lstm|gru|rnn|scan"),
-    ("conv", r"conv(?!ert)"),
+    ("conv", r"conv(?!ert)|corr3?d?mm"),
     ("pool", r"pool|reduce-window|select-and-scatter"),
     ("norm", r"batch_?norm|layer_?norm|lrn|native_norm|local_response|fusedbatch"),
-    ("matmul", r"matmul|gemm|addmm|::mm\b|::bmm\b|\bdot\b|dot_general|\bdot[-_.]|linear|einsum|ger\b|xentropy_matmul"),
+    ("matmul", r"matmul|gemm|addmm|::mm\b|::bmm\b|\bdot\b|dot_general|\bdot[-_.]|linear|einsum|ger\b|dot22|gemv"
+               r"|xentropy_matmul"),
     ("random", r"random|bernoulli|dropout|threefry|rng|philox|multinomial"),
     ("layout", r"transpose|copy|permute|reorder|to_copy|contiguous|mkltonative|reshape|bitcast|dimshuffle|cast|convert"
-               r"|::view|::t\b|as_strided|expand|concat|slice|pad\b|gather|scatter|broadcast|::cat\b|\bpad"),
+               r"|::view|::t\b|as_strided|expand|concat|subtensor|slice|pad\b|gather|scatter|broadcast|::cat\b|\bpad"),
     ("reduce", r"sum|mean|reduce|argmax|topk|norm\b|\bmax\b|\bmin\b|softmax|xent|nll|logsumexp|crossentropy"
                r"|biasaddgrad"),
     ("elementwise", r"relu|add|mul|sub|div|exp|log|sqrt|tanh|sigmoid|gelu|threshold|elemwise|select|compare|where|pow"

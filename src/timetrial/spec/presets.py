@@ -57,8 +57,11 @@ PRESETS: Mapping[str, Mapping[str, Program]] = MappingProxyType({
         ),
         "keras*": _program({**_SHUFFLED, **_KEEP}, **_FIT),
     },
-    # Steps of a session that takes its batches out of an input queue.
-    "profiling": {"tensorflow*": _program(feed="loader")},
+    # Steps of a session that takes its batches out of an input queue: in TensorFlow 1 the study's own evaluation.
+    "profiling": {
+        "tensorflow1": _program(feed="queue", compile="as-written"),
+        "tensorflow*": _program(feed="loader"),
+    },
 })  # fmt: skip
 # Of a prediction's lap there is no epoch, and nothing of one.
 OF_EPOCHS = ("lap", "shuffle", "evaluate")

@@ -28,6 +28,8 @@ def includes(trial: Trial) -> str:
 
 
 def _steps(task: str, settings: Settings) -> str:
+    if settings.feed == "queue":
+        return "each batch out of a queue in the graph, which another thread keeps full: forward, right class on top"
     begin = {
         "resident": "batches already on the device",
         "batch": "each batch from the host to the device",

@@ -45,7 +45,8 @@ class Settings(BaseModel):
     threads: Literal["limited", "as-shipped"] = "limited"  # as-shipped: as many as the engine takes by itself
     # What stands inside the clock.
     lap: Literal["steps", "epoch"] = "steps"  # epoch: whole passes over the training data, told by the step
-    feed: Literal["resident", "batch", "loader"] = "resident"  # on the device before; given at each step; by a pipeline
+    # On the device before; given at each step; by a pipeline; out of a queue in the graph, and only evaluated.
+    feed: Literal["resident", "batch", "loader", "queue"] = "resident"
     workers: Annotated[int, Ge(0)] = 1  # of the loader; 0: none beside the engine itself
     prefetch: Annotated[int, Ge(1)] = 2  # batches that each of them keeps ready
     shuffle: Literal["outside", "inside"] = "outside"  # an epoch's order and the gathering of its batches
@@ -67,6 +68,8 @@ def _contradictions(given: Settings) -> Iterator[str]:
             "shuffle: inside gathers its batches while the clock runs, and with feed: resident they lie on the device "
             "before it does; use feed: batch or feed: loader"
         )
+    if given.feed == "queue" and (given.lap, given.loop) != ("steps", "step"):
+        yield "feed: queue is of single steps of an evaluation; leave out lap and loop, or use another feed"
     if given.feed != "loader" and (given.workers, given.prefetch) != (1, 2):
         yield "workers and prefetch are of the loader; add feed: loader"
 

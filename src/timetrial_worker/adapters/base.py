@@ -103,6 +103,11 @@ class Adapter(object):
         arrays, one for each batch and perhaps without end, whose answer gives the placed batches in that order."""
         raise Unsupported("{} has no input pipeline of its own: use feed: resident or feed: batch".format(self.name))
 
+    def evaluation(self, x, y, size):
+        """A function that takes the next batch of `size` out of a queue in the framework's own graph, which a thread
+        keeps full from these host arrays, and tells for each sample whether its class came out on top."""
+        raise Unsupported("{} has no queue in a graph: use another feed than queue".format(self.name))
+
     def set_rate(self, rate, momentum=None):
         """Learning rate (and momentum) from the next step on; never recompiles."""
         raise NotImplementedError

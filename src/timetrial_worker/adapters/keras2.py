@@ -10,7 +10,7 @@ from collections import OrderedDict
 import numpy as np
 
 from . import keras2_layout as layout
-from . import theano_setup
+from . import tensorflow1_profiler, theano_setup
 from .base import Adapter, Unsupported
 from .keras2_layers import make_nodes
 from .keras2_ops import OPS
@@ -293,6 +293,13 @@ class Keras2TensorFlow(Keras2):
                 variable._keras_initialized = False
             self.K.get_session().close()
             self._set_session()
+
+    def profiler(self, folder, task):
+        return tensorflow1_profiler.KerasCollector(self, folder, task)
+
+    def graph_function(self, task):
+        """What Keras calls for a step, made at the first one."""
+        return self._model.train_function if task == "train" else self._inference.predict_function
 
     def _symbolic_gradients(self):
         """An embedding's gradient is a list of rows until it is asked for as a whole."""

@@ -5,25 +5,31 @@ until someone asks. A batch is fed from host memory that
 begins at a multiple of 64 bytes: TensorFlow takes such an array as it is and copies any other, which for 40 MB made a
 step of 0.06 ms one of 19 ms. So on a CPU nothing is copied while the clock runs, and on a GPU what must be.
 
-`compile: xla` has XLA compile clusters of the graph. Names that came after TensorFlow 1.12 are not used.
+`compile: xla` has XLA compile clusters of the graph; with `compile: as-written` nothing rewrites it, so that each
+operation is one that stands in the program. Names that came after TensorFlow 1.12 are not used.
+
+Every operation stands in a scope that says what it belongs to: `layer/NODE`, `loss`, `optimiser`, `head`, `input`.
 """
 
 import logging
 import os
+import re
 import warnings
 from collections import OrderedDict, namedtuple
 
 import numpy as np
 
+from .. import profiled
 from . import tensorflow1_layers as layers
 from . import tensorflow1_optimisers as optimisers
+from . import tensorflow1_profiler, tensorflow1_published
 from .base import Adapter, Unsupported
 from .tensorflow1_data import Loader
 
 Batch = namedtuple("Batch", "program feed")
 
 PRECISIONS = ("float32", "float64")
-COMPILE = ("default", "xla")
+COMPILE = ("default", "xla", "as-written")
 ALIGNMENT = 64
 FED = "host arrays through one feed dictionary a step: copy to the device, "
 INCLUDES = {
@@ -51,30 +57,40 @@ class Program(object):
     prediction = None
 
     def __init__(self, adapter, x, y=None):
+        tf = adapter.tf
         self.x, self.y = x, y
         if y is None:
-            self._predict(adapter)
+            self._predict(adapter, tf)
         else:
-            self._train(adapter, adapter.tf)
+            self._train(adapter, tf)
 
-    def _predict(self, adapter):
+    def _predict(self, adapter, tf):
         self.examined = adapter.outputs(self.x, layers.Mode(False, []))
         last = self.examined[adapter.network["output"]]
-        self.prediction = layers.activation_function(adapter.kit, {"function": adapter.network["head"]})(last)
+        with tf.name_scope("head/"):
+            self.prediction = layers.activation_function(adapter.kit, {"function": adapter.network["head"]})(last)
         del self.examined["input"]
 
     def _train(self, adapter, tf):
         mode, weights = layers.Mode(True, []), list(adapter.trainable.values())
         adapter.kit.draws = 0  # the same numbers for whatever shape
         output = adapter.outputs(self.x, mode)[adapter.network["output"]]
-        self.loss = layers.loss_function(adapter.kit, adapter.recipe)(self.y, output)
+        with tf.name_scope("loss/"):
+            self.loss = layers.loss_function(adapter.kit, adapter.recipe)(self.y, output)
+            kept = adapter.kept_loss.assign(self.loss).op
         # A weight must not be written before all that still reads it for the gradient has done so.
         found = tf.gradients(self.loss, weights, gate_gradients=True)
         found = [tf.zeros_like(w) if g is None else g for w, g in zip(weights, found)]
         self.gradients = [tf.convert_to_tensor(g) for g in found]
-        updates = adapter.optimiser.apply(found) + mode.updates + [adapter.kept_loss.assign(self.loss).op]
-        with tf.control_dependencies(updates):  # the masks of this step are drawn from the count as it was
-            self.train = tf.group(adapter.step_count.assign_add(1)) if adapter.kit.draws else tf.group(*updates)
+        with tf.name_scope("optimiser/"):
+            updates = adapter.optimiser.apply(found) + mode.updates + [kept]
+            with tf.control_dependencies(updates):  # the masks of this step are drawn from the count as it was
+                self.train = tf.group(adapter.step_count.assign_add(1)) if adapter.kit.draws else tf.group(*updates)
+
+
+def scope(name):
+    """Of a node; the bar at its end has TensorFlow enter the scope again where it was left."""
+    return "layer/{}/".format(re.sub(r"[^A-Za-z0-9_.\-/]", "_", name))
 
 
 class TensorFlow1(Adapter):
@@ -104,7 +120,8 @@ class TensorFlow1(Adapter):
             raise Unsupported(message.format(self.precision))
         self.compile = self.settings.get("compile") or "default"
         if self.compile not in COMPILE:
-            raise Unsupported("tensorflow1 has no compile mode '{}'; use default or xla".format(self.compile))
+            message = "tensorflow1 has no compile mode '{}'; use one of {}"
+            raise Unsupported(message.format(self.compile, ", ".join(COMPILE)))
         if self.settings.get("loop", "step") != "step":
             raise Unsupported("tensorflow1 without Keras has no training loop of its own; use loop: step")
 
@@ -124,6 +141,12 @@ class TensorFlow1(Adapter):
         )
         if self.compile == "xla":
             config.graph_options.optimizer_options.global_jit_level = tf.OptimizerOptions.ON_2
+        if self.compile == "as-written":
+            config.graph_options.optimizer_options.opt_level = tf.OptimizerOptions.L0
+            rewriting = config.graph_options.rewrite_options
+            for field in rewriting.DESCRIPTOR.fields:  # a switch for each way to rewrite a graph, more in each version
+                if field.enum_type is not None and field.enum_type.name == "Toggle":
+                    setattr(rewriting, field.name, rewriting.OFF)
         return config
 
     def _choose_device(self):
@@ -155,28 +178,34 @@ class TensorFlow1(Adapter):
             self.kit = layers.Kit(tf, tf.as_dtype(self.precision), self.settings.get("seed", 0), self.step_count)
             self.variables, self.trainable = OrderedDict(), OrderedDict()
             self._make_variables()
-            self.kept_loss = tf.Variable(tf.zeros([], self.kit.dtype), trainable=False, name="loss")
-            self.optimiser = optimisers.make(tf, recipe, list(self.trainable.values()))
+            with tf.name_scope("loss/"):
+                self.kept_loss = tf.Variable(tf.zeros([], self.kit.dtype), trainable=False, name="kept")
+            with tf.name_scope("optimiser/"):
+                self.optimiser = optimisers.make(tf, recipe, list(self.trainable.values()))
             self.initial = tf.global_variables_initializer()
         self.session = tf.Session(graph=self.graph, config=self.config)
+        self.run = self.session.run  # of what is timed; a profiler sets its own
         self.load(weights)
 
     def _make_variables(self):
         tf = self.tf
-        for p in (p for node in self.network["nodes"] for p in node["parameters"]):
-            zeros = tf.zeros(p["shape"], self.kit.dtype)
-            variable = tf.Variable(zeros, trainable=p["trainable"], name=p["name"].replace("/", "."))
+        for name, p in ((node["name"], p) for node in self.network["nodes"] for p in node["parameters"]):
+            with tf.name_scope(scope(name)):
+                zeros = tf.zeros(p["shape"], self.kit.dtype)
+                variable = tf.Variable(zeros, trainable=p["trainable"], name=p["role"])
             self.variables[p["name"]] = variable
             if p["trainable"]:
                 self.trainable[p["name"]] = variable
 
-    def outputs(self, x, mode):
+    def outputs(self, x, mode, kit=None):
         """All nodes' tensors by name, added to the graph."""
         values = OrderedDict([("input", x)])
         for node in self.network["nodes"]:
             own = {p["role"]: self.variables[p["name"]] for p in node["parameters"]}
             build = layers.known(layers.LAYERS, "layer", node["op"])
-            values[node["name"]] = build(self.kit, node, own, mode, *[values[name] for name in node["inputs"]])
+            inputs = [values[name] for name in node["inputs"]]
+            with self.tf.name_scope(scope(node["name"])):
+                values[node["name"]] = build(kit or self.kit, node, own, mode, *inputs)
         return values
 
     def load(self, weights):
@@ -193,7 +222,8 @@ class TensorFlow1(Adapter):
         shapes = tuple(host.shape for host in hosts)
         if shapes not in self.programs:
             with self.graph.as_default(), self.tf.device(self.place_name):
-                holders = [self.tf.placeholder(self.tf.as_dtype(host.dtype), host.shape) for host in hosts]
+                with self.tf.name_scope("input/"):
+                    holders = [self.tf.placeholder(self.tf.as_dtype(host.dtype), host.shape) for host in hosts]
                 self.programs[shapes] = Program(self, *holders)
         program = self.programs[shapes]
         return Batch(program, dict(zip((program.x, program.y), hosts)))
@@ -206,12 +236,12 @@ class TensorFlow1(Adapter):
         return found if y is None else found + [aligned(np.asarray(y, np.int32 if classes else self.precision))]
 
     def step(self, batch):
-        self.session.run(batch.program.train, batch.feed)
+        self.run(batch.program.train, batch.feed)
 
     def predict(self, batch):
         if batch.program.prediction is None:  # placed for training
             batch = self.place(batch.feed[batch.program.x])
-        return self.session.run(batch.program.prediction, batch.feed)
+        return self.run(batch.program.prediction, batch.feed)
 
     def sync(self):
         """A session's run returns when all of it is done, updates included; on a GPU too."""
@@ -255,7 +285,7 @@ class TensorFlow1(Adapter):
             ("threads_between_operations", config.inter_op_parallelism_threads or None),
             ("tf32", False),
             ("layout", "channels_last"),
-            ("compile", "xla" if jit == self.tf.OptimizerOptions.ON_2 else "default"),
+            ("compile", "xla" if jit == self.tf.OptimizerOptions.ON_2 else self.compile),
             ("mkl", bool(self.tf.pywrap_tensorflow.IsMklEnabled())),
         ])  # fmt: skip
 
@@ -265,6 +295,15 @@ class TensorFlow1(Adapter):
         with self.graph.as_default(), self.tf.device(self.place_name):
             peak = self.tf.contrib.memory_stats.MaxBytesInUse()
         return OrderedDict([("live_peak", int(self.session.run(peak)))])
+
+    def profiler(self, folder, task):
+        collector = tensorflow1_profiler.Collector(self, folder)
+        if self.settings.get("feed") == "queue":
+            collector.least_steps = tensorflow1_published.STEPS // profiled.ROUNDS
+        return collector
+
+    def evaluation(self, x, y, size):
+        return tensorflow1_published.Evaluation(self, x, y, size)
 
     def multiplier(self, dtype, size):
         tf = self.tf

@@ -15,7 +15,7 @@ from collections import OrderedDict
 
 import numpy as np
 
-from . import flat_orders, theano_layers, theano_optimisers, theano_setup
+from . import flat_orders, theano_layers, theano_optimisers, theano_profiler, theano_setup
 from .base import Adapter, Unsupported
 
 PRECISIONS = ("float32", "float64")
@@ -24,6 +24,10 @@ COMPILE = {"default": {}, "no_gc": {"allow_gc": False}, "fast_compile": {"mode":
 
 def same(values):
     return values
+
+
+def unmarked(_mark, function, *given):
+    return function(*given)
 
 
 class Slot(object):
@@ -51,6 +55,7 @@ class Theano(Adapter):
     name = "theano"
     # Its running variance is divided by N - 1, and all of several equal maxima in a window get the whole gradient.
     traits = {"bn_variance": "unbiased", "max_pool_ties": "all"}
+    marked, options = staticmethod(unmarked), {}  # how functions are compiled; a profiler sets its own
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -103,8 +108,7 @@ class Theano(Adapter):
         self.head = theano_layers.activation_function(self.kit, {"function": network["head"]})
         self.criterion = theano_layers.loss_function(self.kit, recipe)
         self.optimiser = theano_optimisers.make(self.kit, recipe)
-        self.examined = self._outputs(theano_layers.Mode(False, []))
-        self._trained()
+        self.express()
         self.load(weights)
 
     def _seed(self):
@@ -124,27 +128,36 @@ class Theano(Adapter):
             if p["trainable"]:
                 self.trainable.append(p["name"])
 
+    def express(self):
+        """The symbolic outputs, loss and gradients."""
+        self.examined = self._outputs(theano_layers.Mode(False, []))
+        self._trained()
+
     def _outputs(self, mode):
         values = OrderedDict([("input", self.x)])
         for node in self.network["nodes"]:
             build = theano_layers.known(theano_layers.LAYERS, "layer", node["op"])
             inputs = [values[name] for name in node["inputs"]]
-            values[node["name"]] = build(self.kit, node, self.roles.get(node["name"], {}), mode, *inputs)
+            own = self.roles.get(node["name"], {})
+            values[node["name"]] = self.marked("forward " + node["name"], build, self.kit, node, own, mode, *inputs)
         return values
 
     def _trained(self):
         mode = theano_layers.Mode(True, [])
-        self.batch_loss = self.criterion(self.y, self._outputs(mode)[self.network["output"]])
+        output = self._outputs(mode)[self.network["output"]]
+        self.batch_loss = self.marked("loss", self.criterion, self.y, output)
+        self.found_gradients, self.moved = self.marked("backward", self._differentiated), mode.updates
+
+    def _differentiated(self):
         weights = [self.slots[name].variable for name in self.trainable]
-        found = self.theano.tensor.grad(self.batch_loss, weights, disconnected_inputs="ignore")
-        self.found_gradients, self.moved = found, mode.updates
+        return self.theano.tensor.grad(self.batch_loss, weights, disconnected_inputs="ignore")
 
     def _function(self, name, inputs, outputs, **options):
         """Compiled at the first use. Inputs are trusted: `place` has made them of the right type."""
         if name not in self.compiled:
             theano = self.theano
             given = [theano.In(variable, borrow=True) for variable in inputs]
-            made = theano.function(given, outputs, on_unused_input="ignore", **options)
+            made = theano.function(given, outputs, on_unused_input="ignore", **dict(self.options, **options))
             made.trust_input = True
             self.compiled[name] = made
         return self.compiled[name]
@@ -152,11 +165,18 @@ class Theano(Adapter):
     def _step_function(self):
         if "step" not in self.compiled:
             weights = [self.slots[name].variable for name in self.trainable]
-            updates = self.optimiser.updates(weights, self.found_gradients)
+            updates = self.marked("optimiser", self.optimiser.updates, weights, self.found_gradients)
             updates.update(self.moved)
             loss = self.theano.Out(self.batch_loss, borrow=True)
             self._function("step", [self.x, self.y], loss, updates=updates)
         return self.compiled["step"]
+
+    def _predict_function(self):
+        last = self.marked("forward", self.head, self.examined[self.network["output"]])
+        return self._function("predict", [self.x], last)
+
+    def function_of(self, name):
+        return self._step_function() if name == "step" else self._predict_function()
 
     def load(self, weights):
         for name, slot in self.slots.items():
@@ -176,8 +196,7 @@ class Theano(Adapter):
         self.last_loss = self._step_function()(batch[0], batch[1])
 
     def predict(self, batch):
-        last = self.examined[self.network["output"]]
-        return self._function("predict", [self.x], self.head(last))(batch[0])
+        return (self.compiled.get("predict") or self._predict_function())(batch[0])
 
     def run_steps(self, batches, first, count):
         step, cycle, loss = self._step_function(), len(batches), self.last_loss
@@ -252,6 +271,9 @@ class Theano(Adapter):
         a, b, c = (theano.shared(np.full((size, size), 1.0 / size, dtype)) for _ in range(3))
         product = theano.function([], [], updates=[(c, theano.tensor.dot(a, b))])
         return lambda count: product.fn(n_calls=count)
+
+    def profiler(self, folder, task):
+        return theano_profiler.Collector(self, folder, task)
 
     def save(self, path):
         """An archive of the weights' values: Theano's documentation advises arrays over pickled functions."""
