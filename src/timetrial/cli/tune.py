@@ -91,6 +91,7 @@ def tune(
         tuned = _search(bases, proposals, study.budget or 0.0, drop, records, as_json)
         _present(tuned, proposals, without, as_json)
         if all(row.measured is None or not row.measured.ok for row in tuned.findings):
+            say("none of the proposals could be measured; the table says why")
             raise typer.Exit(FAILED)
 
 
@@ -134,12 +135,13 @@ def _bases(study: Study) -> dict[Task, Trial]:
     """With as many samples as the short training may have."""
     from timetrial.cli.loading import trials_of
     from timetrial.spec.operations import operations
+    from timetrial.tuning.proposals import replaced
 
     found: dict[Task, Trial] = {}
     for trial in trials_of(study):
         most = OPERATIONS / EPOCHS / max(operations(trial.network).train, 1)
         samples = min(SAMPLES, max(int(most), 8 * trial.recipe.batch))
-        found[trial.task] = trial.model_copy(update={"samples": samples})
+        found[trial.task] = replaced(trial, samples=samples)
     return found
 
 

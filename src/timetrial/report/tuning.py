@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from typing import Any
 
 from rich.markup import escape
@@ -33,9 +32,17 @@ def table(tuned: Tuned) -> Table:
     first = tuned.defaults[tasks[0]]
     steps = [_step(tuned, task) for task in tasks]
     found.add_row(DEFAULTS, *steps, _forward(first), words.memory(first.memory), _accuracy(first), "")
-    for _, rows in groupby(tuned.findings, key=lambda one: one.candidate.proposals):
-        found.add_row(*_row(list(rows), tasks))
+    for rows in by_change(tuned.findings):
+        found.add_row(*_row(rows, tasks))
     return found
+
+
+def by_change(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """A change's findings of all tasks together, in the order in which they were first tried."""
+    found: dict[str, list[Finding]] = {}
+    for one in findings:
+        found.setdefault(one.candidate.name, []).append(one)
+    return list(found.values())
 
 
 def _row(rows: Sequence[Finding], tasks: Sequence[Task]) -> list[str]:
@@ -86,7 +93,11 @@ def _step(tuned: Tuned, task: Task) -> str:
 def _difference(rows: Sequence[Finding]) -> str:
     """From the default's predictions; for what is another function there is none."""
     known = next((row.difference for row in rows if row.difference is not None), None)
-    return words.NOTHING if known is None else f"{known:.1e}"
+    return words.NOTHING if known is None else error(known)
+
+
+def error(size: float) -> str:
+    return f"{size:.1e}" if size else "none"
 
 
 def _forward(run: Measured) -> str:
@@ -132,7 +143,7 @@ def answers(tuned: Tuned) -> Iterator[str]:
         how = f"in {runs} fresh interleaved processes of each"
         end = "proved" if found.word == "kept" else f"{verdict(found)}; the defaults stay"
         if found.word == "kept" and found.difference is not None:
-            end += f", output difference {found.difference:.1e}"
+            end += f", output difference {error(found.difference)}"
         yield f"{lead}, {how}: {end}."
 
 

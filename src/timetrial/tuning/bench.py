@@ -24,7 +24,7 @@ from timetrial.tuning.measured import Measured, measured
 # Stages: the defaults alone, the proposals, steps of ladders, the proof.
 FIRST, SEARCH, JOIN, PROOF = "first", "search", "join", "proof"
 TRAINED = (SEARCH, PROOF)  # where a short training tells the accuracy
-LEAST_TIMEOUT = 60.0
+LEAST_TIMEOUT = 60.0  # of a run; no change may take more than a quarter of the budget for one
 Told = Callable[[str, Record], None]
 
 
@@ -96,7 +96,7 @@ class Campaigns:
                 "study": f"{self.name}-{stage}", "models": list(dict.fromkeys(trial.model for trial in trials)),
                 "engines": list(engines), "profile": "quick", "measure": ["time"], "accuracy": stage in TRAINED,
                 "repeat": processes, "anchor": False, "budget": seconds, "seed": trials[0].seed,
-                "limits": {"timeout": max(self.budget / 2, LEAST_TIMEOUT)},
+                "limits": {"timeout": max(self.budget / 4, LEAST_TIMEOUT)},
             }
         )  # fmt: skip
 

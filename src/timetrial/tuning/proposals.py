@@ -49,7 +49,12 @@ def changed(trial: Trial, *proposals: Proposal) -> Trial:
         update["settings"] = Settings.model_validate({**trial.settings.model_dump(), **settings})
     if recipe := _under(values, "recipe"):
         update["recipe"] = Recipe.model_validate({**trial.recipe.model_dump(), **recipe})
-    return trial.model_copy(update=update)
+    return replaced(trial, **update)
+
+
+def replaced(trial: Trial, **values: Any) -> Trial:
+    """Made anew: a copy would keep the id of the trial it was copied from."""
+    return Trial(**{**{name: getattr(trial, name) for name in Trial.model_fields}, **values})
 
 
 def _under(values: Mapping[str, Any], part: str) -> dict[str, Any]:

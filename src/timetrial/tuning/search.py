@@ -141,15 +141,16 @@ class Search:
                 return
             self.say(f"round {number + 1}: {len(going)} proposals, {count} processes each")
             self._measure(SEARCH, going, count, SEARCHED)
-            going = [one.candidate for one in self._survivors(self._judged(going))]
+            going = [one.candidate for one in self._survivors(self._judged(going), count)]
 
-    def _survivors(self, found: Sequence[Finding]) -> list[Finding]:
-        """Of each task the better half of those that are open and look faster."""
+    def _survivors(self, found: Sequence[Finding], count: int) -> list[Finding]:
+        """Of each task the better half of those that are open and look faster, and what as many runs again decide."""
         kept: list[Finding] = []
         for task in self.question.bases:
             still = [one for one in found if one.candidate.task == task and one.word == "undecided"]
             faster = sorted((one for one in still if one.speedup > 1), key=lambda one: -one.speedup)
-            kept += faster[: math.ceil(len(faster) / 2)]
+            better = faster[: math.ceil(len(faster) / 2)]
+            kept += [one for one in still if one in better or (one.verdict and (one.verdict.more or 0) <= count)]
         return kept
 
     def _judged(self, candidates: Sequence[Candidate]) -> list[Finding]:
