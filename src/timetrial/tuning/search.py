@@ -70,7 +70,8 @@ class Tuned:
     @property
     def ready(self) -> dict[Task, Trial]:
         """What to run with from now on; a task without a proved gain stays with its defaults."""
-        return {task: one.candidate.trial for task, one in self.proved.items() if one.word == "kept"}
+        found = ((task, self.proved.get(task)) for task in self.bases)
+        return {task: one.candidate.trial for task, one in found if one and one.word == "kept"}
 
 
 class Search:
