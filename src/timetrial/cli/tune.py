@@ -199,10 +199,10 @@ def _search(
                 names[changed(bases[task], one).id] = one.name
 
     def told(stage: str, record: Record) -> None:
-        from timetrial.cli.running import _line
+        from timetrial.cli.running import line
 
         elapsed = bench.now() - started
-        say(f"[{elapsed:.0f} s of {budget:.0f}] {names.get(record.trial, 'combination')}: {_line(record)}")
+        say(f"[{elapsed:.0f} s of {budget:.0f}] {names.get(record.trial, 'combination')}: {line(record)}")
 
     bench = Campaigns(stage_name(list(bases.values())), records, budget, told)
     started = bench.now()

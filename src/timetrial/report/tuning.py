@@ -140,11 +140,21 @@ def answers(tuned: Tuned) -> Iterator[str]:
             continue
         runs = len(found.measured.seconds) if found.measured else 0
         lead = f"{TITLES[task].capitalize()}: {found.candidate.name}: {speedup(found.verdict)} over the defaults"
-        how = f"in {runs} fresh interleaved processes of each"
+        how = f"{_times(tuned, found)}in {runs} fresh interleaved processes of each"
         end = "proved" if found.word == "kept" else f"{verdict(found)}; the defaults stay"
         if found.word == "kept" and found.difference is not None:
             end += f", output difference {error(found.difference)}"
         yield f"{lead}, {how}: {end}."
+
+
+def _times(tuned: Tuned, found: Finding) -> str:
+    """Of a step with the combination and without, where both take a step over the same batch."""
+    task, run = found.candidate.task, found.measured
+    batch, default = tuned.bases[task].recipe.batch, tuned.proof_defaults[task]
+    if run is None or not run.ok or found.candidate.trial.recipe.batch != batch:
+        return ""
+    now, before = (words.duration(batch * interval(one.seconds).value) for one in (run, default))
+    return f"{now} a step instead of {before} "
 
 
 def as_json(tuned: Tuned, shown: Sequence[Proposal], without: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -152,6 +162,7 @@ def as_json(tuned: Tuned, shown: Sequence[Proposal], without: Sequence[tuple[str
         "defaults": tuned.defaults,
         "floors": tuned.floors,
         "changes": [_plain(row) for row in tuned.findings],
+        "defaults_beside": tuned.proof_defaults,
         "combinations": {task: _plain(row) for task, row in tuned.proved.items()},
         "not_applied": shown,
         "not_proposed": dict(without),
