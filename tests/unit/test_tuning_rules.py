@@ -18,6 +18,7 @@ from tests.unit.made_tuning import Told, base, bases, machine
 from timetrial.cli.loading import trials_of
 from timetrial.cli.main import app
 from timetrial.records.record import Outcome
+from timetrial.records.store import Store
 from timetrial.spec.network import Network
 from timetrial.spec.placement import Placement
 from timetrial.spec.study import parse_study
@@ -247,3 +248,17 @@ def test_the_answer_ends_with_a_study_to_copy(monkeypatch: pytest.MonkeyPatch) -
     study = parse_study(yaml.safe_load(text), "copied")
     assert (study.settings.allocator, study.tasks, study.recipe) == ("tuned", ("train", "infer"), {"batch": 8})
     assert json.loads(command(*words, "--json").stdout)["studies"] == [text.rstrip() + "\n"]
+
+
+def test_profiles_on_record_are_read_as_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products take nearly all of the made step: with a bound above that, they are no reason for bfloat16."""
+    cell = {"model": "quick/mlp", "engine": "torch", "task": "train"}
+    Store(tmp_path).write(made_profiles.record(study="seen", cell=cell))
+    monkeypatch.setattr("timetrial.profiling.profile.load", lambda folder, record: made_profiles.profile())
+    monkeypatch.setattr(rules, "LEAST_PRODUCTS", 0.99)
+    monkeypatch.setattr("timetrial.meters.hardware.inventory", lambda: machine("avx512_bf16"))
+    monkeypatch.setattr("timetrial.cli.tune._installed", lambda *names: None)
+    words = ("-m", "quick/mlp", "-e", "torch", "-p", "cpu", "--dry-run", "--records", str(tmp_path))
+    assert "precision: bfloat16" in command(*words).output
+    done = command(*words, "--evidence", "seen")
+    assert "not proposed, precision: products take only 9" in done.output, done.output
