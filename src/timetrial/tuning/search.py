@@ -26,7 +26,8 @@ RUNGS = (2, 4, 8)  # processes of a proposal that is still open
 PROOFS = (4, 8)  # of the combination
 STEPS = 3  # processes of each step of the ladder
 TRIES = 3  # ladders, where a step breaks
-SEARCHED, JOINED = 0.55, 0.75  # of the budget: when halving ends, and when the ladder does
+TRIED = 0.4  # of the budget: what the first round may take, so that there are further ones
+SEARCHED, JOINED = 0.55, 0.75  # when halving ends, and when the ladder does
 LEAST_PROOFS = 2  # of the gate, of a few seconds each
 GATE_SECONDS = 5.0
 
@@ -117,7 +118,7 @@ class Search:
                 raise TooShort(self.question.budget, self.bench.now() - self._started + needed)
         taken: list[Candidate] = []
         for one in candidates:
-            if self._expected(SEARCH, [*taken, one], RUNGS[0]) > self._left(SEARCHED):
+            if self._expected(SEARCH, [*taken, one], RUNGS[0]) > self._left(TRIED):
                 break
             taken.append(one)
         return taken or candidates[:1]
