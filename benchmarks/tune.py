@@ -51,6 +51,7 @@ SMALL_CNN = {
 NETWORKS: tuple[dict[str, Any], ...] = ({"models": ["profiling/cnn"]}, {"networks": [SMALL_CNN]})
 QUICK: tuple[dict[str, Any], ...] = ({"models": ["quick/cnn"]},)
 ADAM = {"optimiser": {"kind": "adam"}}
+TASKS = (["train", "infer"], ["infer"])  # of a whole run, and of a quick one
 AIMS = {"train": 2.0, "infer": 4.0}
 WITHIN, SHARE = 1.05, 0.25
 LONG, UNLIMITED = 3600.0, 24 * 3600.0  # a budget whose share no run needs, and one for what has none
@@ -159,7 +160,7 @@ def main() -> None:
     options.add_argument("--records", type=Path, default=Path("benchmark-tune"))
     options.add_argument("--only", choices=("proof", "grid"), help="proof: without the grid; grid: the first network")
     given = options.parse_args()
-    budget, processes = (150.0, 2) if given.quick else (1200.0, STEPS)
+    budget, processes = (300.0, 2) if given.quick else (1200.0, STEPS)
     for network in QUICK if given.quick else NETWORKS[: 1 if given.only == "grid" else None]:
         found = bases(network, given.quick)
         proposals = switches(found, given.quick)

@@ -71,7 +71,7 @@ def test_the_grid_of_tuning_has_every_combination_once() -> None:
     assert spec and spec.loader
     tune = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(tune)
-    found = tune.bases({"networks": [tune.SMALL_CNN]}, True)
+    found = tune.bases({"networks": [tune.SMALL_CNN]}, False)
     switches = (HALF, LAST, FUSED, FOREACH)
     cells = tune.grid(found["train"], switches)
     assert len({trial.id for trial in cells}) == len(cells) == 2 * 2 * 3

@@ -198,9 +198,11 @@ class Search:
         return [self._with_trial(one) for one in best.values() if self._promises(one, orders)]
 
     def _promises(self, one: Candidate, orders: Mapping[Task, list[Finding]]) -> bool:
-        """A single change that was not proved alone is no combination worth a proof."""
+        """A single change must be proved alone, or look faster by more than the noise: fresh runs then decide."""
         alone = next(f for f in orders[one.task] if f.candidate.proposals[0] == one.proposals[0])
-        return len(one.proposals) > 1 or alone.word == "kept"
+        least = floors(self.question.bases, self._seen)[one.task].value
+        open_yet = alone.word == "undecided" and alone.speedup > 1 + least
+        return len(one.proposals) > 1 or alone.word == "kept" or open_yet
 
     def _broke(self, one: Candidate, seen: Seen) -> bool:
         run = seen.get(self._with_trial(one).trial.id)
