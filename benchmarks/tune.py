@@ -168,7 +168,7 @@ def main() -> None:
         print(f"\n{next(iter(found.values())).model}: tuned in {spent:.0f} s")
         for line in tuning.answers(answer):
             print(f"  {line}")
-        print("  aims: " + ", ".join(f"{task} {aim:g}x" for task, aim in AIMS.items()))
+        print("  aims: " + ", ".join(f"{task} {AIMS[task]:g}x" for task in found))
         if given.only != "proof":
             against_grid(found, answer, spent, proposals, given.records, processes)
 

@@ -136,6 +136,14 @@ def test_an_open_question_says_how_many_runs_would_close_it() -> None:
     assert row.verdict and f"undecided, {row.verdict.more} more runs would decide" in shown(tuned)
 
 
+def test_what_is_open_and_looks_faster_is_decided_by_fresh_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("timetrial.tuning.search.RUNGS", (2,))
+    told = Told(lambda trial: product(trial, half=0.6), noise=0.05)
+    tuned = tune(told, HALF)
+    assert words(tuned)["half", "train"] == "undecided"
+    assert (tuned.proved["train"].candidate.name, tuned.proved["train"].word) == ("half", "kept")
+
+
 def test_another_engine_is_measured_and_never_mixed_with_settings_of_this_one() -> None:
     other = proposal("jax", engine="jax", joins=False)
     told = Told(lambda trial: 0.3 if trial.engine == "jax" else product(trial, half=0.5))
