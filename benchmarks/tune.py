@@ -54,6 +54,7 @@ ADAM = {"optimiser": {"kind": "adam"}}
 TASKS = (["train", "infer"], ["infer"])  # of a whole run, and of a quick one
 AIMS = {"train": 2.0, "infer": 4.0}
 WITHIN, SHARE = 1.05, 0.25
+BUDGET = 1200.0  # of tuning; it ends before, where nothing is open
 LONG, UNLIMITED = 3600.0, 24 * 3600.0  # a budget whose share no run needs, and one for what has none
 
 
@@ -61,7 +62,7 @@ def bases(network: dict[str, Any], quick: bool) -> dict[Task, Trial]:
     """The framework's defaults, exactly as it comes, at batch 128 on one thread."""
     own = {
         "recipe": {"batch": 128, "epochs": 2, **(ADAM if "networks" in network else {})},
-        "tasks": ["train", "infer"],
+        "tasks": TASKS[quick],
     }
     settings = {"allocator": "as-shipped"}
     study = parse_study({"study": "tune", **network, **own, "engines": ["torch"], "settings": settings}, "benchmark")
@@ -101,11 +102,9 @@ def campaigns(found: dict[Task, Trial], folder: Path, budget: float) -> Campaign
     )
 
 
-def tuned(
-    found: dict[Task, Trial], proposals: tuple[Proposal, ...], folder: Path, budget: float
-) -> tuple[Tuned, float]:
+def tuned(found: dict[Task, Trial], proposals: tuple[Proposal, ...], folder: Path) -> tuple[Tuned, float]:
     with Clocked(folder, stage_name(list(found.values()))) as clock:
-        answer = Search(Question(found, proposals, budget), campaigns(found, folder, budget), print).go()
+        answer = Search(Question(found, proposals, BUDGET), campaigns(found, folder, BUDGET), print).go()
     return answer, clock.seconds
 
 
@@ -160,11 +159,11 @@ def main() -> None:
     options.add_argument("--records", type=Path, default=Path("benchmark-tune"))
     options.add_argument("--only", choices=("proof", "grid"), help="proof: without the grid; grid: the first network")
     given = options.parse_args()
-    budget, processes = (300.0, 2) if given.quick else (1200.0, STEPS)
+    processes = 2 if given.quick else STEPS
     for network in QUICK if given.quick else NETWORKS[: 1 if given.only == "grid" else None]:
         found = bases(network, given.quick)
         proposals = switches(found, given.quick)
-        answer, spent = tuned(found, proposals, given.records, budget)
+        answer, spent = tuned(found, proposals, given.records)
         print(f"\n{next(iter(found.values())).model}: tuned in {spent:.0f} s")
         for line in tuning.answers(answer):
             print(f"  {line}")
