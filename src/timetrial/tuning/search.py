@@ -141,7 +141,7 @@ class Search:
         for number, count in enumerate(RUNGS):
             if not going or self._left(SEARCHED) <= 0:
                 return
-            self.say(f"round {number + 1}: {len(going)} proposals, {count} processes each")
+            self.say(f"round {number + 1}: {_several(len(going), 'proposal')}, {count} processes each")
             self._measure(SEARCH, going, count, SEARCHED)
             going = [one.candidate for one in self._survivors(self._judged(going), count)]
 
@@ -188,7 +188,7 @@ class Search:
             steps = [self._with_trial(one) for ladder in ladders.values() for one in ladder if len(ladder) > 1]
             if not steps or self._left(JOINED) <= 0:
                 break
-            self.say(f"combining: {len(steps)} steps, {STEPS} processes each")
+            self.say(f"combining: {_several(len(steps), 'step')}, {STEPS} processes each")
             seen = self.bench.measure(f"{JOIN}{number + 1}", [one.trial for one in steps], STEPS, self._left(JOINED))
             broken = {}
             for task, order in going.items():
@@ -237,7 +237,7 @@ class Search:
         for number, count in enumerate(PROOFS):
             if number and (self._left() <= 0 or all(one.word != "undecided" for one in found)):
                 break
-            self.say(f"proof: {len(candidates)} combinations beside the defaults, {count} processes each")
+            self.say(f"proof: {_several(len(candidates), 'combination')} beside the defaults, {count} processes each")
             trials = [*bases.values(), *(one.trial for one in candidates)]
             anchors = [base.id for base in bases.values()]
             seen = self.bench.measure(PROOF, trials, count, max(self._left(), 1.0), anchors)
@@ -286,6 +286,10 @@ def _why(base: Trial, outcome: Outcome | None) -> str:
     if outcome is None:
         return f"{what}: the budget did not reach them; give more with --budget"
     return ": ".join(filter(None, (what, outcome.kind, outcome.reason, outcome.remedy)))
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'s'[: count != 1]}"
 
 
 def _words(seconds: float) -> str:
