@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,13 @@ STEPS = 5
 PROBE = Path(__file__).with_name("probe.py")
 
 
-def write(folder: Path, case: Case, precision: str, loop: str) -> None:
+def write(folder: Path, case: Case, precision: str, loop: str, more: Mapping[str, Any] = MappingProxyType({})) -> None:
     place = folder / case.name
     place.mkdir(parents=True)
     recipe = case.make_recipe(precision=precision)
     np.savez(place / "batches.npz", **proof_batches(case.network, recipe, STEPS, seed=7))
     np.savez(place / "weights.npz", **initial_weights(case.network, seed=3))
-    settings = {"device": "cpu", "threads": 1, "seed": 1, "precision": precision, "loop": loop}
+    settings = {"device": "cpu", "threads": 1, "seed": 1, "precision": precision, "loop": loop, **more}
     job = {
         "network": case.network.lowered(recipe.loss, dropout=False),
         "recipe": recipe.model_dump(mode="json"),
@@ -53,9 +54,15 @@ class Workbench:
     precision: str
 
     @classmethod
-    def make(cls, folder: Path, precision: str = "float32", loop: str = "step") -> Workbench:
+    def make(
+        cls,
+        folder: Path,
+        precision: str = "float32",
+        loop: str = "step",
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Workbench:
         for case in ALL:
-            write(folder, case, precision, loop)
+            write(folder, case, precision, loop, more)
         return cls(folder, precision)
 
     def with_traits(self, folder: Path, traits: dict[str, str]) -> Workbench:

@@ -33,8 +33,11 @@ QUICKLY = {"XLA_FLAGS": "--xla_backend_optimization_level=0"}
 
 
 @cache
-def bench(engine: str, precision: str, loop: str, cases: tuple[str, ...], theano: str) -> Workbench:
-    made = Workbench.make(Path(tempfile.mkdtemp(prefix=f"{engine}-{precision}-{loop}-", dir=ROOT)), precision, loop)
+def bench(
+    engine: str, precision: str, loop: str, cases: tuple[str, ...], theano: str, settings: tuple[tuple[str, Any], ...]
+) -> Workbench:
+    folder = Path(tempfile.mkdtemp(prefix=f"{engine}-{precision}-{loop}-", dir=ROOT))
+    made = Workbench.make(folder, precision, loop, dict(settings))
     located = engines.find(engine)
     variables = {**located.variables, **(QUICKLY if precision == "float64" else {})}
     if theano:
@@ -66,11 +69,12 @@ def contract(
     lacks: Mapping[str, str] = MappingProxyType({}),
     cases: Sequence[Case] | None = None,
     theano: str = "",
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Callable[[Case], None]:
     """The test of one engine. Each engine has a file of its own, so that a parallel run computes its cases once.
 
     `lacks` holds the cases that the engine must refuse, each with words of its refusal: those, and no others. `cases`
-    are those of the loop unless they are given; `theano` is what Theano is told besides.
+    are those of the loop unless they are given; `theano` is what Theano is told besides, `settings` what any engine is.
     """
     asked = cases_of(loop) if cases is None else cases
     names = tuple(case.name for case in asked)
@@ -80,7 +84,7 @@ def contract(
     @pytest.mark.parametrize("case", asked, ids=lambda case: case.name)
     def agrees(case: Case) -> None:
         engines.find(engine)
-        made = bench(engine, precision, loop, names, theano)
+        made = bench(engine, precision, loop, names, theano, tuple(settings.items()))
         verdict = made.verdict(case.name, engine)
         if case.name in lacks:
             assert verdict["outcome"] == "unsupported", verdict.get("message", "it is not refused any more")

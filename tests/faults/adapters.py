@@ -292,3 +292,24 @@ class ForgetsLayer(Honest):
         found = Honest.activations(self, x)
         del found[list(found)[1]]
         return found
+
+
+# --- changes that help, hurt and break: for tuning ---------------------------------------------------------------------
+
+
+class Tunable(Honest):
+    """Slow as it comes, quick with images channels last; with the optimiser fused it forgets its momentum, and with
+    `foreach` it crashes."""
+
+    layouts = ("channels_first", "channels_last")
+    updates = ("fused", "foreach")
+
+    def build(self, network, recipe, weights):
+        if self.settings.get("update") == "fused":
+            recipe = dict(recipe, optimiser=dict(recipe["optimiser"], momentum=0.0))
+        Honest.build(self, network, recipe, weights)
+
+    def in_the_laps(self):
+        if self.settings.get("update") == "foreach":
+            raise RuntimeError("there is no such kernel")
+        time.sleep(0.001 if self.settings.get("layout") == "channels_last" else 0.02)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.made_tuning import FOREACH, FUSED, HALF, LAST
 from timetrial.cli.loading import trials_of
 from timetrial.runner.profiles import lap_plan, processes
 from timetrial.spec.study import load_study
@@ -63,3 +64,18 @@ def test_the_study_that_is_replayed_is_short_and_whole() -> None:
     assert (study.profile, study.stopping, plan["precision"], plan["seconds"]) == ("publish", "fixed", 0.0, 60.0)
     assert len(trials) * processes(study) * plan["seconds"] <= 15 * 60
     assert processes(study) >= 4  # the adaptive design begins with three
+
+
+def test_the_grid_of_tuning_has_every_combination_once() -> None:
+    spec = importlib.util.spec_from_file_location("benchmark_tune", FOLDER / "tune.py")
+    assert spec and spec.loader
+    tune = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tune)
+    found = tune.bases({"networks": [tune.SMALL_CNN]}, False)
+    switches = (HALF, LAST, FUSED, FOREACH)
+    cells = tune.grid(found["train"], switches)
+    assert len({trial.id for trial in cells}) == len(cells) == 2 * 2 * 3
+    assert found["train"].id in {trial.id for trial in cells}
+    assert found["train"].settings.allocator == "as-shipped" and found["train"].recipe.optimiser.kind == "adam"
+    quick = {one.rule for one in tune.switches(found, True)}
+    assert quick <= {"layout", "precision"}

@@ -476,3 +476,23 @@ def test_the_worst_of_a_stage() -> None:
     proof = judge(scaled("activation/dense_2", 1.25))
     assert proof.worst("activation") == pytest.approx(0.25)
     assert proof.worst("gradient") == 0.0
+
+
+def test_in_bfloat16_what_cancels_out_is_rounding_and_what_is_forgotten_is_not() -> None:
+    """The gradient of a convolution's bias is a sum over all places: what is left of it carries the rounding of what
+    went into it. Its change is held against the largest change, as its gradient is against the largest gradient."""
+    begin = {"kernel": np.zeros(10), "bias": np.zeros(10)}
+    changes = {"kernel": np.linspace(-1, 1, 10), "bias": 1e-3 * np.linspace(-1, 1, 10)}
+    same = {"output": np.ones(3), "loss": np.ones(()), "losses": np.ones(5)}
+
+    def moved(**factors: float) -> dict[str, Any]:
+        parts = {name: factors.get(name, 1.0) * change for name, change in changes.items()}
+        return {**same, **{f"{what}/{n}": v for what in ("gradient", "after") for n, v in parts.items()}}
+
+    def judged(precision: str, **factors: float) -> Proof:
+        return compare(moved(**factors), moved(), begin, TOLERANCES[precision])
+
+    assert failure(judged("float32", bias=0.9)).name == "bias"
+    assert judged("bfloat16", bias=0.9).passed
+    wrong = [check.name for check in judged("bfloat16", kernel=0.5).checks if not check.passed]
+    assert wrong == ["kernel", "kernel"]

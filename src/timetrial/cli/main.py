@@ -8,7 +8,21 @@ from typing import Annotated
 import typer
 
 from timetrial import __version__
-from timetrial.cli import compare, data, doctor, engines, models, plan, profile, quick, run, selftest, show, verify
+from timetrial.cli import (
+    compare,
+    data,
+    doctor,
+    engines,
+    models,
+    plan,
+    profile,
+    quick,
+    run,
+    selftest,
+    show,
+    tune,
+    verify,
+)
 
 # Idle threads of a linear-algebra library spin for a while after each call; beside an engine under test they must not.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -45,6 +59,7 @@ app.command()(plan.plan)
 app.command()(run.run)
 app.command()(show.show)
 app.command()(compare.compare)
+app.command()(tune.tune)
 app.command()(verify.verify)
 app.add_typer(profile.app, name="profile")
 app.add_typer(models.app, name="models")

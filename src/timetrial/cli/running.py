@@ -156,7 +156,7 @@ def _watch(campaign: Campaign, scribe: Scribe) -> None:
             say(f"  {notice.step.trial.model} on {notice.step.trial.engine}, {epoch_line(notice.event)}")
 
     for number, record in enumerate(campaign.go(listen), 1):
-        say(f"[{number}/{number + len(campaign.todo)}] {_line(record)}")
+        say(f"[{number}/{number + len(campaign.todo)}] {line(record)}")
 
 
 def _with_bar(campaign: Campaign, out: Console, scribe: Scribe) -> None:
@@ -190,10 +190,10 @@ def _with_bar(campaign: Campaign, out: Console, scribe: Scribe) -> None:
 
         for record in campaign.go(listen):
             made += 1
-            progress.console.print(_line(record), highlight=False, markup=False)
+            progress.console.print(line(record), highlight=False, markup=False)
 
 
-def _line(record: Record) -> str:
+def line(record: Record) -> str:
     from timetrial.report.words import duration
     from timetrial.stats.intervals import process_value
 

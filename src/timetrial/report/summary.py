@@ -16,6 +16,7 @@ from timetrial.records.record import Equivalence, Outcome, Record, Training
 from timetrial.report import regions
 from timetrial.report.ceiling import Ceilings, percent
 from timetrial.report.energy import Product, Spent, products, spent
+from timetrial.spec.trial import Settings
 from timetrial.stats.bootstrap import crosscheck
 from timetrial.stats.floor import Floor
 from timetrial.stats.intervals import Interval, interval, process_value
@@ -23,9 +24,11 @@ from timetrial.stats.outliers import outliers
 from timetrial.stats.tails import Tails, tails
 from timetrial.stats.verdicts import Verdict, holm
 
+# Settings that older records do not have: those were measured with what is the default now.
+LATER = ("wait", "layout", "update", "xla_flags")
 GROUP_KEYS = (
     "model", "variant", "dataset", "preprocessing", "batch", "task", "placement", "precision", "seed", "compile",
-    "allocator", "tf32", "deterministic", "flush", "profile", *regions.KEYS,
+    "allocator", "tf32", "deterministic", "flush", *LATER, "profile", *regions.KEYS,
 )  # fmt: skip
 
 
@@ -109,7 +112,9 @@ def summarise(records: Iterable[Record], known: Ceilings = MappingProxyType({}))
 
 
 def _shared(cell: Mapping[str, object], name: str) -> object:
-    return regions.value(cell, name) if name in regions.KEYS else cell.get(name)
+    if name in regions.KEYS:
+        return regions.value(cell, name)
+    return cell.get(name, Settings.model_fields[name].default) if name in LATER else cell.get(name)
 
 
 def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:

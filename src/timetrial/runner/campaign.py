@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import count
 from pathlib import Path
@@ -41,7 +41,9 @@ class Campaign:
         fresh: bool = False,
         clock: Clock = time.monotonic,
         sleep: Sleep = time.sleep,
+        anchors: Collection[str] = (),
     ) -> None:
+        """`anchors`: trials that are each measured under a second name; one of middling size unless given."""
         self.study, self.folder = study, folder.absolute()  # a run works in a folder of its own
         self.store = Store(self.folder)
         self.machine: Machine = inventory()
@@ -59,6 +61,7 @@ class Campaign:
         for record in [] if fresh else self.store.records(study.study):
             if record.trial in self._trials and self._counts(record):
                 self._note(record)
+        self._anchors = anchors
         self._warm = False
 
     def go(self, listen: Listener = lambda notice: None) -> Iterator[Record]:
@@ -130,8 +133,10 @@ class Campaign:
     def _members(self) -> list[Member]:
         """Every cell that has not failed, and one of them a second time."""
         cells = [cell for cell in self._cells if cell.trial not in self._failed]
-        anchor = self._anchor(cells) if self.study.anchor else None
-        return cells if anchor is None else [*cells, replace(anchor, role="twin")]
+        chosen = [cell for cell in cells if cell.trial in self._anchors]
+        if self.study.anchor and not self._anchors:
+            chosen = [cell for cell in [self._anchor(cells)] if cell]
+        return [*cells, *(replace(cell, role="twin") for cell in chosen)]
 
     def _anchor(self, cells: Sequence[Member]) -> Member | None:
         """A cell of middling size whose engine is there; the one that was chosen first stays it."""

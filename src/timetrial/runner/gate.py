@@ -85,8 +85,18 @@ class Gate:
             self._judged[key] = self._remembered(key) or self._prove(key, trial, located)
         return self._judged[key]
 
+    def output(self, trial: Trial, located: Located) -> Any:
+        """What it predicted for the batch of its proof; None where there was no proof yet."""
+        try:
+            return load_arrays(self._outputs(self._key(trial, located)))["output"]
+        except (ValueError, KeyError):
+            return None
+
+    def _outputs(self, key: str) -> Path:
+        return self.folder / "outputs" / f"{key}.npz"
+
     def _key(self, trial: Trial, located: Located) -> str:
-        settings = trial.settings.model_dump(exclude={"allocator", "threads", *DRAWN})
+        settings = trial.settings.model_dump(exclude={"allocator", "threads", "wait", *DRAWN})
         return digest(
             network_digest(trial.network), _proof_recipe(trial).model_dump(mode="json"), settings,
             trial.placement.device, trial.seed, trial.engine, located.versions, adapter_digest(located.engine.adapter),
@@ -120,6 +130,7 @@ class Gate:
         proof = compare(
             found, reference, start, TOLERANCES[recipe.precision], adaptive=recipe.optimiser.kind in ADAPTIVE
         )
+        save_arrays(self._outputs(key), {"output": found["output"]})
         differences = tuple(f"{name}: {value}" for name, value in sorted(traits.items()))
         judged = Judged(_verdict(proof), proof, differences, started.get("versions", {}))
         if proof.passed:

@@ -36,8 +36,16 @@ def surroundings(
     if settings.allocator == "tuned":
         # glibc gives big blocks back at once by default: a step then spends its time in page faults.
         variables.update(MALLOC_TRIM_THRESHOLD_=_NEVER_TRIM, MALLOC_MMAP_THRESHOLD_=_NEVER_TRIM)
-        variables["OMP_WAIT_POLICY"] = "PASSIVE"
+    if waits := _waits(settings):
+        variables["OMP_WAIT_POLICY"] = waits.upper()
     return {**variables, **extra}
+
+
+def _waits(settings: Settings) -> str:
+    """Threads that spin while they wait take a core from others: cores are shared unless an engine runs as it ships."""
+    if settings.wait != "default":
+        return settings.wait
+    return "passive" if settings.allocator == "tuned" else ""
 
 
 def cores_given(trial: Trial, machine: Machine) -> tuple[int, ...]:

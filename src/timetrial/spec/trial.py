@@ -43,6 +43,10 @@ class Settings(BaseModel):
     deterministic: bool = False
     flush: bool | None = None  # numbers below the normal range taken for zero; None: as the engine comes
     threads: Literal["limited", "as-shipped"] = "limited"  # as-shipped: as many as the engine takes by itself
+    wait: Literal["default", "active", "passive"] = "default"  # of OpenMP's threads; passive with a tuned allocator
+    layout: Literal["default", "channels_last", "channels_first"] = "default"  # of images, inside the engine
+    update: Literal["default", "fused", "foreach"] = "default"  # how the optimiser is carried out
+    xla_flags: str = ""  # what XLA is told before it starts
     # What stands inside the clock.
     lap: Literal["steps", "epoch"] = "steps"  # epoch: whole passes over the training data, told by the step
     # On the device before; given at each step; by a pipeline; out of a queue in the graph, and only evaluated.

@@ -25,6 +25,8 @@ class Tolerance:
     rounding: float = float(np.finfo(np.float32).eps)  # of the precision that the engine works in
 
 
+ROUNDINGS = 800  # of the largest change: in float32 they are below its ten-thousandth
+
 TOLERANCES = {
     "float64": Tolerance(1e-9, 1e-8, 1e-7, float(np.finfo(np.float64).eps)),
     "float32": Tolerance(),
@@ -80,7 +82,9 @@ def _checks(found: Arrays, reference: Arrays, start: Arrays, tolerance: Toleranc
     floor = max(1e-4, 16 * tolerance.rounding / tolerance.gradient) * largest
     for key in gradients:
         yield _check("gradient", key, found, reference, tolerance.gradient, floor)
-    noise = Noise(1e-4 * _largest_change(reference, start), 1e-4 * largest if adaptive else 0.0)
+    # So does its change; with bfloat16's few bits that is a sizeable part of the largest.
+    lost = max(1e-4, ROUNDINGS * tolerance.rounding)
+    noise = Noise(lost * _largest_change(reference, start), 1e-4 * largest if adaptive else 0.0)
     for key in _keys(reference, "after/"):
         yield _step(key, found, reference, start, tolerance, noise)
     # Last, because what is behind a wrong loss is a wrong update, and that names the layer.

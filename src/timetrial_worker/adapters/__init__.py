@@ -30,8 +30,13 @@ def load(engine, settings):
         spec = importlib.util.spec_from_file_location("foreign_adapter", path)
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return getattr(module, name)(settings)
+        return _checked(getattr(module, name)(settings))
     if engine not in ADAPTERS:
         raise KeyError("no adapter for the engine {!r}; known: {}".format(engine, ", ".join(sorted(ADAPTERS))))
     module, name = ADAPTERS[engine].split(":")
-    return getattr(importlib.import_module(__name__ + "." + module), name)(settings)
+    return _checked(getattr(importlib.import_module(__name__ + "." + module), name)(settings))
+
+
+def _checked(adapter):
+    adapter.check_choices()
+    return adapter

@@ -22,8 +22,9 @@ everything that crosses this interface as an array is in the canonical form:
 
 `settings` is a dict: device ("cpu", "cuda:0"), threads (int or None), seed (int), precision ("float32", "float64",
 "bfloat16"), loop ("step" or "fit"), compile ("default" or a word the adapter knows), deterministic (bool), tf32 (bool),
-flush (whether numbers below the normal range are taken for zero; None: as the engine comes). Without a number of
-threads the engine sets none and takes as many as it does by itself.
+flush (whether numbers below the normal range are taken for zero; None: as the engine comes), layout (of images inside
+the engine), update (how the optimiser is carried out), xla_flags (words for XLA). Without a number of threads the
+engine sets none and takes as many as it does by itself.
 
 Traits name where a framework's built-in differs from the language by definition, so that the reference can follow it
 and the report can say it: {"bn_variance": "unbiased"} (moving variance with N - 1),
@@ -32,6 +33,7 @@ and the report can say it: {"bn_variance": "unbiased"} (moving variance with N -
 {"max_pool_ties": "all"} (each of several equal maxima gets the whole gradient, not the first alone).
 """
 
+import os
 from collections import OrderedDict
 
 import numpy as np
@@ -44,6 +46,9 @@ class Unsupported(Exception):
 class Adapter(object):
     name = "base"
     traits = {}  # type: dict
+    layouts = ()  # type: tuple  # that it can be told to keep images in
+    updates = ()  # type: tuple  # ways to carry out its optimiser, besides its own choice
+    runs_xla = False  # whether what XLA is told has an effect on it
 
     def __init__(self, settings):
         self.settings = dict(settings)
@@ -51,6 +56,21 @@ class Adapter(object):
         self.device = self.settings.get("device", "cpu")
 
     # --- life -------------------------------------------------------------------------------------------------------
+
+    def check_choices(self):
+        """What not every engine has is refused where it is not there, before anything is imported."""
+        for setting, known in (("layout", self.layouts), ("update", self.updates)):
+            word = self.settings.get(setting) or "default"
+            if word != "default" and word not in known:
+                has = "it has {}".format(", ".join(known)) if known else "leave it out"
+                raise Unsupported("{} has no {}: {}; {}".format(self.name, setting, word, has))
+        if self.settings.get("xla_flags") and not self.runs_xla:
+            raise Unsupported("{} does not run through XLA with these settings: leave xla_flags out".format(self.name))
+
+    def add_xla_flags(self, flags):
+        """Before the framework is imported: XLA reads them once."""
+        if flags:
+            os.environ["XLA_FLAGS"] = (os.environ.get("XLA_FLAGS", "") + " " + flags).strip()
 
     def start(self):
         """Import the framework and make its global settings. Returns {distribution: version}."""

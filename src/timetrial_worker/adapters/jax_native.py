@@ -112,12 +112,6 @@ def _known(table, kind, name):
     return table[name]
 
 
-def _add_flag(flag):
-    flags = os.environ.get("XLA_FLAGS", "")
-    if flag not in flags.split():
-        os.environ["XLA_FLAGS"] = (flags + " " + flag).strip()
-
-
 def _host(array):
     """As a NumPy array of a type that NumPy itself knows."""
     values = np.asarray(array)
@@ -126,6 +120,8 @@ def _host(array):
 
 class Jax(Adapter):
     name = "jax"
+    layouts = ("channels_last",)
+    runs_xla = True
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -152,6 +148,7 @@ class Jax(Adapter):
 
     def _set_environment(self):
         """What XLA reads only once, when it starts."""
+        self.add_xla_flags(self.settings.get("xla_flags"))
         if self.settings.get("threads"):
             os.environ["PJRT_NPROC"] = os.environ["NPROC"] = str(self.settings["threads"])
         if self.device == "cpu":
@@ -159,7 +156,7 @@ class Jax(Adapter):
             return
         os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"
         if self.settings.get("deterministic"):
-            _add_flag(DETERMINISTIC)
+            self.add_xla_flags(DETERMINISTIC)
 
     def _find_device(self):
         kind, _, index = self.device.partition(":")
@@ -341,7 +338,8 @@ class Jax(Adapter):
         found["device_kind"] = self._place.device_kind
         found["threads"] = self._pool_threads()
         found["tf32"] = config.jax_default_matmul_precision != "highest"
-        found["layout"] = "NHWC"
+        found["layout"] = "channels_last"
+        found["xla_flags"] = os.environ.get("XLA_FLAGS", "")
         found["compile"] = "jit"
         if self._place.platform != "cpu":  # XLA has no such switch for CPU
             found["deterministic"] = DETERMINISTIC in os.environ.get("XLA_FLAGS", "").split()

@@ -26,6 +26,7 @@ class Keras3(Adapter):
 
     backend = ""
     traits = {"sgd_velocity": "rate_inside"}
+    layouts = ("channels_first", "channels_last")
     compile_words = {"default": {}, "eager": {"run_eagerly": True}}
 
     # --- life -------------------------------------------------------------------------------------------------------
@@ -33,6 +34,7 @@ class Keras3(Adapter):
     def start(self):
         self._check_settings()
         os.environ["KERAS_BACKEND"] = self.backend
+        self.add_xla_flags(self.settings.get("xla_flags"))
         versions = self._start_backend()
         import keras
 
@@ -43,7 +45,7 @@ class Keras3(Adapter):
         self.floatx = "float64" if self.precision == "float64" else "float32"
         self._double_allowed = self.floatx == "float64" and allow_double(keras)
         keras.config.set_floatx(self.floatx)
-        keras.config.set_image_data_format("channels_last")
+        keras.config.set_image_data_format("channels_first" if self._channels_first else "channels_last")
         keras.utils.set_random_seed(self._seed())
         return OrderedDict([("keras", keras.__version__)] + versions)
 
@@ -56,6 +58,7 @@ class Keras3(Adapter):
         if kind not in ("cpu", "cuda") or not (index or "0").isdigit():
             raise Unsupported("{} has no device {!r}: use cpu or cuda:0".format(self.name, self.device))
         self._fit = self.settings.get("loop") == "fit"
+        self._channels_first = self.settings.get("layout") == "channels_first"
         self._gpu = int(index or 0) if kind == "cuda" else None
 
     def _known(self, words, kind, word):
@@ -75,6 +78,8 @@ class Keras3(Adapter):
 
     def build(self, network, recipe, weights):
         keras = self.keras
+        if self._channels_first and len(network["nodes"][-1]["shape"]) == 3:
+            raise Unsupported("Keras' losses read the last axis as classes: leave layout: channels_first out")
         keras.backend.clear_session()  # it forgets the policy too
         keras.config.set_dtype_policy(POLICIES[self.precision])
         inputs, nodes, self._parameters = make_nodes(keras, network)
@@ -106,6 +111,8 @@ class Keras3(Adapter):
 
     def _cast(self, array):
         array = np.asarray(array)
+        if self._channels_first and array.ndim == 4:
+            array = array.transpose(0, 3, 1, 2)
         dtype = self.floatx if array.dtype.kind == "f" else "int32"
         return np.ascontiguousarray(array, dtype)
 
@@ -161,7 +168,9 @@ class Keras3(Adapter):
         return float(self._host(self._model.last_loss)) if self._fit else float(self._last)
 
     def output(self, predicted):
-        return np.asarray(predicted, self.floatx)
+        """Images go back to the canonical form, where Keras keeps them in the other one."""
+        values = np.asarray(predicted, self.floatx)
+        return values.transpose(0, 2, 3, 1) if self._channels_first and values.ndim == 4 else values
 
     def _host(self, tensor):
         return np.asarray(self.keras.ops.convert_to_numpy(tensor), self.floatx)
@@ -188,7 +197,7 @@ class Keras3(Adapter):
     def activations(self, x):
         outputs = self._all_nodes(self.keras.ops.convert_to_tensor(self._cast(x)), training=False)
         outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
-        return OrderedDict(zip(self._node_names, map(self._host, outputs)))
+        return OrderedDict((name, self.output(self._host(found))) for name, found in zip(self._node_names, outputs))
 
     def gradients(self, x, y):
         model, convert = self._model, self.keras.ops.convert_to_tensor
@@ -218,6 +227,7 @@ class Keras3(Adapter):
             eager=bool(model.run_eagerly),
             optimiser=type(self._optimiser).__name__,
             rate=float(self._host(self._optimiser.learning_rate)),
+            xla_flags=os.environ.get("XLA_FLAGS", ""),
         )
         found.update(self._read_backend())
         return found
@@ -331,12 +341,17 @@ class KerasTorch(Keras3):
 class KerasTensorFlow(Keras3):
     name = "keras-tensorflow"
     backend = "tensorflow"
+    layouts = ("channels_last",)  # TensorFlow's kernels for a CPU have no other one
     compile_words = {
         "default": {},
         "graph": {"jit_compile": False},
         "xla": {"jit_compile": True},
         "eager": {"run_eagerly": True},
     }
+
+    @property
+    def runs_xla(self):
+        return self.settings.get("compile") == "xla"
 
     def _start_backend(self):
         import tensorflow as tf
@@ -391,6 +406,7 @@ class KerasTensorFlow(Keras3):
 class KerasJax(Keras3):
     name = "keras-jax"
     backend = "jax"
+    runs_xla = True
     compile_words = {"default": {}, "xla": {"jit_compile": True}, "eager": {"run_eagerly": True}}
 
     def _start_backend(self):

@@ -1,4 +1,5 @@
-"""Nodes of the lowered network as Keras 3 layers: one small function an operation, channels last on every backend.
+"""Nodes of the lowered network as Keras 3 layers: one small function an operation, channels last on every backend
+unless Keras was told otherwise.
 
 Built-in layers wherever they mean the same. What Keras lacks, or means otherwise, is a small layer of our own.
 """
@@ -17,6 +18,7 @@ class Builder(object):
         self.keras, self.layers = keras, keras.layers
         self.own = _own_layers(keras)
         self.double = keras.config.floatx() == "float64"
+        self.layout = keras.config.image_data_format()
         self._count = 0
 
     def __call__(self, node, inputs):
@@ -26,6 +28,16 @@ class Builder(object):
             raise Unsupported("Keras has no layer {!r}: leave it out, or use another engine".format(node["op"]))
         self._count += 1
         return make(self, node, *inputs)
+
+    def shape(self, of_sample):
+        """As Keras is to keep it."""
+        if len(of_sample) == 3 and self.layout == "channels_first":
+            return (of_sample[2], of_sample[0], of_sample[1])
+        return tuple(of_sample)
+
+    def channels(self, of_sample):
+        """The axis of the channels; sequences have them last in any case."""
+        return 1 if len(of_sample) == 3 and self.layout == "channels_first" else -1
 
     def name(self, node, part=""):
         """Keras forbids "/" in names and the torch backend "." too; the number keeps what is left unique."""
@@ -75,25 +87,27 @@ def _own_layers(keras):
     class LocalResponseNorm(Layer):
         """The sum over neighbouring channels is a product with a band matrix: one pass over the image."""
 
-        def __init__(self, attrs, **fields):
+        def __init__(self, attrs, channels, **fields):
             super(LocalResponseNorm, self).__init__(**fields)
-            self.attrs = attrs
+            self.attrs, self.channels = attrs, channels
 
         def build(self, shape):
-            places = np.arange(shape[-1])
+            places = np.arange(shape[self.channels])
             near = np.abs(places[:, None] - places[None, :]) <= self.attrs["radius"]
             self.band = near * float(self.attrs["alpha"])
 
         def call(self, x):
-            sums = ops.matmul(ops.square(x), ops.convert_to_tensor(self.band, dtype=x.dtype))
+            squares = ops.square(x) if self.channels == -1 else ops.moveaxis(ops.square(x), self.channels, -1)
+            sums = ops.matmul(squares, ops.convert_to_tensor(self.band, dtype=x.dtype))
+            sums = sums if self.channels == -1 else ops.moveaxis(sums, -1, self.channels)
             return x * ops.power(sums + self.attrs["bias"], -self.attrs["beta"])
 
     class MinusInfinityPadding(Layer):
         """Padding that no maximum ever takes."""
 
-        def __init__(self, pads, **fields):
+        def __init__(self, pads, layout, **fields):
             super(MinusInfinityPadding, self).__init__(**fields)
-            self.pads = _all_axes(pads)
+            self.pads = _all_axes(pads, layout)
 
         def call(self, x):
             return ops.pad(x, self.pads, constant_values=-float("inf"))
@@ -101,14 +115,14 @@ def _own_layers(keras):
     class PaddedAveragePooling(Layer):
         """Averages of the zero-padded image, put right at the borders by how many real values each window holds."""
 
-        def __init__(self, attrs, in_shape, **fields):
+        def __init__(self, attrs, in_shape, layout, **fields):
             super(PaddedAveragePooling, self).__init__(**fields)
-            self.attrs, self.pads = attrs, _all_axes(attrs["pads"])
-            self.correction = _border_correction(attrs, in_shape)
+            self.attrs, self.pads, self.layout = attrs, _all_axes(attrs["pads"], layout), layout
+            self.correction = _border_correction(attrs, in_shape, layout)
 
         def call(self, x):
             window, stride = tuple(self.attrs["window"]), tuple(self.attrs["stride"])
-            means = ops.average_pool(ops.pad(x, self.pads), window, stride, "valid", data_format="channels_last")
+            means = ops.average_pool(ops.pad(x, self.pads), window, stride, "valid", data_format=self.layout)
             return means * ops.convert_to_tensor(self.correction, dtype=x.dtype)
 
     return {
@@ -119,18 +133,20 @@ def _own_layers(keras):
     }
 
 
-def _all_axes(pads):
-    return ((0, 0), tuple(pads[0]), tuple(pads[1]), (0, 0))
+def _all_axes(pads, layout):
+    places = (tuple(pads[0]), tuple(pads[1]))
+    return ((0, 0),) + (((0, 0),) + places if layout == "channels_first" else places + ((0, 0),))
 
 
-def _border_correction(attrs, in_shape):
-    """(rows, columns, 1): window size over the number of real values in it."""
+def _border_correction(attrs, in_shape, layout):
+    """(rows, columns, 1), or with the one first: window size over the number of real values in it."""
     factors = []
     for size, pads, window, stride in zip(in_shape, attrs["pads"], attrs["window"], attrs["stride"]):
         real = np.pad(np.ones(size), tuple(pads), mode="constant")
         starts = range(0, len(real) - window + 1, stride)
         factors.append(np.array([window / real[start : start + window].sum() for start in starts]))
-    return np.multiply.outer(factors[0], factors[1])[:, :, None]
+    table = np.multiply.outer(factors[0], factors[1])
+    return table[None] if layout == "channels_first" else table[:, :, None]
 
 
 # --- padding --------------------------------------------------------------------------------------------------------
@@ -150,10 +166,10 @@ def _padding(node, window, stride):
     return "same" if pads == [_same(*axis) for axis in zip(sizes, window, stride)] else None
 
 
-def _pooling(node):
+def _pooling(kit, node):
     attrs = node["attrs"]
     window, stride = tuple(attrs["window"]), tuple(attrs["stride"])
-    fields = {"pool_size": window, "strides": stride, "data_format": "channels_last"}
+    fields = {"pool_size": window, "strides": stride, "data_format": kit.layout}
     return fields, _padding(node, window, stride)
 
 
@@ -182,27 +198,27 @@ def _conv2d(kit, node, x):
     padding = _padding(node, kernel, stride)
     if padding is None:
         pads = tuple(tuple(side) for side in attrs["pads"])
-        x = kit.layers.ZeroPadding2D(pads, data_format="channels_last", name=kit.name(node, "_pad"))(x)
+        x = kit.layers.ZeroPadding2D(pads, data_format=kit.layout, name=kit.name(node, "_pad"))(x)
     layer = kit.layers.Conv2D(
         attrs["filters"], kernel, strides=stride, padding=padding or "valid", use_bias=attrs["bias"],
-        data_format="channels_last", name=kit.name(node),
+        data_format=kit.layout, name=kit.name(node),
     )  # fmt: skip
     return layer(x), layer
 
 
 def _max_pool(kit, node, x):
-    fields, padding = _pooling(node)
+    fields, padding = _pooling(kit, node)
     if padding is None:
-        x = kit.own["minus_infinity"](node["attrs"]["pads"], name=kit.name(node, "_pad"))(x)
+        x = kit.own["minus_infinity"](node["attrs"]["pads"], kit.layout, name=kit.name(node, "_pad"))(x)
     return kit.layers.MaxPooling2D(padding=padding or "valid", name=kit.name(node), **fields)(x), None
 
 
 def _avg_pool(kit, node, x):
-    fields, padding = _pooling(node)
+    fields, padding = _pooling(kit, node)
     lopsided = any(before != after for before, after in node["attrs"]["pads"])
     if padding is None or (lopsided and kit.keras.backend.backend() == "torch"):
         # Keras on torch pads a lopsided `same` with copies of the border, which then take part in the mean.
-        return kit.own["avg_pool"](node["attrs"], node["in_shapes"][0], name=kit.name(node))(x), None
+        return kit.own["avg_pool"](node["attrs"], node["in_shapes"][0], kit.layout, name=kit.name(node))(x), None
     return kit.layers.AveragePooling2D(padding=padding, name=kit.name(node), **fields)(x), None
 
 
@@ -210,13 +226,15 @@ def _global_pool(word):
     def make(kit, node, x):
         dimensions = len(node["in_shapes"][0]) - 1
         layer = getattr(kit.layers, "Global{}Pooling{}D".format(word, dimensions))
-        return layer(data_format="channels_last", name=kit.name(node))(x), None
+        layout = kit.layout if dimensions == 2 else "channels_last"
+        return layer(data_format=layout, name=kit.name(node))(x), None
 
     return make
 
 
 def _flatten(kit, node, x):
-    return kit.layers.Flatten(data_format="channels_last", name=kit.name(node))(x), None
+    layout = kit.layout if len(node["in_shapes"][0]) == 3 else "channels_last"
+    return kit.layers.Flatten(data_format=layout, name=kit.name(node))(x), None
 
 
 def _dropout(kit, node, x):
@@ -229,6 +247,8 @@ def _activation(kit, node, x):
     keras, attrs = kit.keras, node["attrs"]
     ops = keras.ops
     plain = {"relu": ops.relu, "tanh": ops.tanh, "sigmoid": ops.sigmoid, "softmax": ops.softmax}
+    if attrs["function"] == "softmax" and kit.channels(node["shape"]) != -1:
+        return ops.softmax(x, axis=kit.channels(node["shape"])), None
     if attrs["function"] == "leaky_relu":
         plain["leaky_relu"] = lambda x: ops.leaky_relu(x, negative_slope=attrs["slope"])
     function = plain.get(attrs["function"]) or kit.function(attrs["function"])
@@ -240,18 +260,19 @@ def _activation(kit, node, x):
 def _batch_norm(kit, node, x):
     attrs = node["attrs"]
     layer = kit.layers.BatchNormalization(
-        axis=-1, momentum=attrs["momentum"], epsilon=attrs["epsilon"], name=kit.name(node)
+        axis=kit.channels(node["shape"]), momentum=attrs["momentum"], epsilon=attrs["epsilon"], name=kit.name(node)
     )
     return layer(x), layer
 
 
 def _layer_norm(kit, node, x):
-    layer = kit.layers.LayerNormalization(axis=-1, epsilon=node["attrs"]["epsilon"], name=kit.name(node))
+    axis = kit.channels(node["shape"])
+    layer = kit.layers.LayerNormalization(axis=axis, epsilon=node["attrs"]["epsilon"], name=kit.name(node))
     return layer(x), layer
 
 
 def _lrn(kit, node, x):
-    return kit.own["lrn"](node["attrs"], name=kit.name(node))(x), None
+    return kit.own["lrn"](node["attrs"], kit.channels(node["shape"]), name=kit.name(node))(x), None
 
 
 def _recurrent(word, **fields):
@@ -290,7 +311,7 @@ def _add(kit, node, *inputs):
 def _concat(kit, node, *inputs):
     if len(inputs) == 1:
         return inputs[0], None
-    return kit.layers.Concatenate(axis=-1, name=kit.name(node))(list(inputs)), None
+    return kit.layers.Concatenate(axis=kit.channels(node["shape"]), name=kit.name(node))(list(inputs)), None
 
 
 LAYERS = {

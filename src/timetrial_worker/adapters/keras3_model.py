@@ -12,7 +12,7 @@ def make_nodes(keras, network):
     """(symbolic input, {node: symbolic output}, [(parameter, canonical shape, variable)])."""
     spec, builder = network["input"], Builder(keras)
     dtype = "int32" if spec["tokens"] else keras.config.floatx()
-    inputs = keras.Input(shape=tuple(spec["shape"]), dtype=dtype, name="input")
+    inputs = keras.Input(shape=builder.shape(spec["shape"]), dtype=dtype, name="input")
     found, parameters = OrderedDict([("input", inputs)]), []
     for node in network["nodes"]:
         found[node["name"]], layer = builder(node, [found[name] for name in node["inputs"]])

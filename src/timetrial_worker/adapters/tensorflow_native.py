@@ -29,11 +29,17 @@ def _batch(x, y):
 
 class TensorFlow(Adapter):
     name = "tensorflow"
+    layouts = ("channels_last",)
 
     # --- life -------------------------------------------------------------------------------------------------------
 
+    @property
+    def runs_xla(self):
+        return COMPILE.get(self.settings.get("compile"), False)
+
     def start(self):
         self._check_settings()
+        self.add_xla_flags(self.settings.get("xla_flags"))
         import tensorflow as tf
 
         self.tf = tf
@@ -241,6 +247,7 @@ class TensorFlow(Adapter):
             ("tf32", tf.config.experimental.tensor_float_32_execution_enabled()),
             ("layout", "channels_last"),
             ("compile", self._compiled_as()),
+            ("xla_flags", os.environ.get("XLA_FLAGS", "")),
             ("deterministic", bool(self.settings.get("deterministic"))),
         ])  # fmt: skip
 

@@ -1,7 +1,8 @@
 """PyTorch as its documentation teaches it: eager modules, images (N, C, H, W), the training loop of its tutorials.
 
 `compile: compiled` puts the model through torch.compile. With `bfloat16` the passes run under autocast, the weights
-stay float32.
+stay float32. `layout: channels_last` is torch's memory format of that name, for the model and its inputs; `update` is
+what torch's optimisers are told as `fused` or `foreach`.
 """
 
 import copy
@@ -24,6 +25,8 @@ _WORDS = {
 class Torch(Adapter):
     name = "torch"
     traits = {"bn_variance": "unbiased"}
+    layouts = ("channels_first", "channels_last")
+    updates = ("foreach", "fused")
 
     # --- life -------------------------------------------------------------------------------------------------------
 
@@ -85,11 +88,14 @@ class Torch(Adapter):
         self.model, self.modules, self.slots, self.orders = layers.assemble(network)
         head = functions.Apply(functions.activation({"function": network["head"]}, len(self.out_shape)))
         self.predictor = self.model if network["head"] == "identity" else torch.nn.Sequential(self.model, head)
-        self.predictor.to(self.target, self.dtype)
+        self.predictor.to(self.target, self.dtype, memory_format=self._memory_format())
         self.training = True
         self._make_passes()
         self._make_optimiser()
         self.load(weights)
+
+    def _memory_format(self):
+        return torch.channels_last if self.settings.get("layout") == "channels_last" else torch.contiguous_format
 
     def _make_passes(self):
         """The two functions that the laps call, under autocast where that is the precision."""
@@ -120,10 +126,16 @@ class Torch(Adapter):
         if spec["kind"] not in _OPTIMISERS:
             raise Unsupported("torch has no optimiser '{}'".format(spec["kind"]))
         if self.trainable:
-            self.optimiser = _OPTIMISERS[spec["kind"]](self.trainable, spec)
+            self.optimiser = _OPTIMISERS[spec["kind"]](self.trainable, spec, **self._update(spec["kind"]))
             self._fresh_optimiser = self.optimiser.state_dict()
         else:
             self.step = _nothing_to_train
+
+    def _update(self, kind):
+        word = self.settings.get("update") or "default"
+        if (kind, word) == ("rmsprop", "fused"):
+            raise Unsupported("torch's RMSprop has no update: fused; it has foreach")
+        return {} if word == "default" else {word: True}
 
     def load(self, weights):
         for name, slot in self.slots.items():
@@ -143,7 +155,9 @@ class Torch(Adapter):
 
     def _tensor(self, values, dtype, shape):
         placed = torch.tensor(values, dtype=dtype, device=self.target)
-        return placed.permute(0, 3, 1, 2).contiguous() if len(shape) == 3 else placed
+        if len(shape) != 3:
+            return placed
+        return placed.permute(0, 3, 1, 2).contiguous(memory_format=self._memory_format())
 
     def _labels(self, y):
         of_classes = self.recipe["loss"] == "cross_entropy"
@@ -252,11 +266,19 @@ class Torch(Adapter):
             ("interop_threads", torch.get_num_interop_threads()),
             ("tf32", torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32),
             ("matmul_precision", torch.get_float32_matmul_precision()),
-            ("layout", "channels_first"),
+            ("layout", self._layout()),
+            ("update", self.settings.get("update", "default")),
             ("compile", self.settings.get("compile", "default")),
             ("deterministic", torch.are_deterministic_algorithms_enabled()),
             ("cudnn_benchmark", torch.backends.cudnn.benchmark),
         ])  # fmt: skip
+
+    def _layout(self):
+        """Of the kernels that can tell: with one channel or one place both are the same."""
+        kernels = [p for p in self.model.parameters() if p.dim() == 4]
+        told = [p.is_contiguous(memory_format=torch.channels_last) for p in kernels if not _either(p)]
+        last = all(told) if told else self.settings.get("layout") == "channels_last"
+        return "channels_last" if last else "channels_first"
 
     def memory(self):
         if self.target.type != "cuda":
@@ -319,6 +341,10 @@ def _canonical(tensor, shape, order):
     return values[:, order.canonical] if len(shape) == 1 else values
 
 
+def _either(kernel):
+    return kernel.is_contiguous() and kernel.is_contiguous(memory_format=torch.channels_last)
+
+
 def _nothing_to_train(batch):
     raise Unsupported("torch has no step for a network without trainable parameters: use a network with a dense layer")
 
@@ -326,26 +352,26 @@ def _nothing_to_train(batch):
 # --- optimisers: torch's weight decay joins the gradient, as the language's does --------------------------------------
 
 
-def _sgd(parameters, spec):
+def _sgd(parameters, spec, **update):
     momentum = spec.get("momentum", 0.0)
     optimiser = torch.optim.SGD(
-        parameters, lr=spec["rate"], momentum=momentum, weight_decay=spec.get("weight_decay", 0.0)
+        parameters, lr=spec["rate"], momentum=momentum, weight_decay=spec.get("weight_decay", 0.0), **update
     )
     optimiser.param_groups[0]["nesterov"] = spec.get("nesterov", False)  # as an argument it asks for a momentum now
     return optimiser
 
 
-def _adam(parameters, spec):
+def _adam(parameters, spec, **update):
     return torch.optim.Adam(
         parameters, lr=spec["rate"], betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"],
-        weight_decay=spec.get("weight_decay", 0.0),
+        weight_decay=spec.get("weight_decay", 0.0), **update
     )  # fmt: skip
 
 
-def _rmsprop(parameters, spec):
+def _rmsprop(parameters, spec, **update):
     return torch.optim.RMSprop(
         parameters, lr=spec["rate"], alpha=spec["rho"], eps=spec["epsilon"],
-        weight_decay=spec.get("weight_decay", 0.0),
+        weight_decay=spec.get("weight_decay", 0.0), **update
     )  # fmt: skip
 
 
