@@ -176,6 +176,13 @@ def test_a_preset_becomes_settings_of_each_engine() -> None:
     assert theano.coordinates["preset"] == "libraries"  # the record says it
 
 
+def test_the_profiled_study_s_own_framework_takes_its_own_step() -> None:
+    found = published("profiling/cnn", ["tensorflow1", "tensorflow"], tasks=["infer"])
+    old, new = found["tensorflow1"], found["tensorflow"]
+    assert (old.settings.feed, old.settings.compile) == ("queue", "as-written")
+    assert (new.settings.feed, new.settings.compile) == ("loader", "default")
+
+
 def test_what_a_study_file_says_goes_before_its_preset() -> None:
     keys = {"settings": {"threads": "limited"}, "recipe": {"last_batch": "drop"}}
     (keras,) = published("libraries/cnn-1x2", ["keras-jax"], **keys).values()

@@ -35,14 +35,14 @@ def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     """(number, value) of each field, in their order."""
     at, size = 0, len(data)
     while at < size:
-        key, at = varint(data, at)
+        key, at = (data[at], at + 1) if data[at] < 128 else varint(data, at)  # most numbers are a byte long
         number, kind = key >> 3, key & 7
         if kind == VARINT:
             value, at = varint(data, at)
             yield number, value
             continue
         if kind == BYTES:
-            length, at = varint(data, at)
+            length, at = (data[at], at + 1) if at < size and data[at] < 128 else varint(data, at)
         elif kind in (FIXED64, FIXED32):
             length = 8 if kind == FIXED64 else 4
         else:

@@ -174,7 +174,8 @@ class TensorFlow1(Adapter):
         self.network, self.recipe, self.programs = network, recipe, {}
         self.graph = tf.Graph()
         with self.graph.as_default(), tf.device(self.place_name):
-            self.step_count = tf.Variable(0, trainable=False, name="step_count", dtype=tf.int32)
+            with tf.name_scope("optimiser/"):
+                self.step_count = tf.Variable(0, trainable=False, name="step_count", dtype=tf.int32)
             self.kit = layers.Kit(tf, tf.as_dtype(self.precision), self.settings.get("seed", 0), self.step_count)
             self.variables, self.trainable = OrderedDict(), OrderedDict()
             self._make_variables()

@@ -85,5 +85,7 @@ def check(adapter):
     shape = {node["name"]: node["shape"] for node in adapter.network["nodes"]}[adapter.network["output"]]
     if recipe["loss"] != "cross_entropy" or recipe.get("labels", "integer") != "integer" or len(shape) != 1:
         raise Unsupported("feed: queue ends with whether the right class is on top; use it for classes as integers")
+    if adapter.place_name != "/cpu:0":
+        raise Unsupported("feed: queue holds its samples in the processor's memory; use the placement cpu")
     if adapter.precision != "float32" or adapter.network["input"].get("tokens"):
         raise Unsupported("feed: queue takes numbers in float32, as the study had them; use another feed")

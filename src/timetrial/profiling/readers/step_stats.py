@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from sys import intern
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -28,10 +29,10 @@ _DAY, _MOST_BYTES = 86_400 * 10**9, 1 << 60
 _TYPE = re.compile(r" = ([^\s(]+)\((.*)\)$", re.DOTALL)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Node:
     name: str
-    label: str
+    label: str  # kept once, as the name: each step has the same
     start: int  # nanoseconds since 1970
     duration: int
     asked: int
@@ -144,7 +145,7 @@ def _node(message: memoryview) -> _Node:
     for number, value in fields(message):
         match number:
             case 1:
-                name = text(value)
+                name = intern(text(value))
             case 2:
                 start_micros = whole(value)
             case 4:
@@ -154,7 +155,7 @@ def _node(message: memoryview) -> _Node:
             case 7:
                 given += _given(part(value))
             case 8:
-                label = text(value)
+                label = intern(text(value))
             case 12:
                 asked += _number(value, 1) + _number(value, 3)  # MemoryStats.temp_memory_size, .persistent_memory_size
             case 13:
