@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,7 @@ class Damaged(ValueError):
     """The bytes are no such message."""
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """Where the bytes of a length-delimited field lie."""
 
     start: int

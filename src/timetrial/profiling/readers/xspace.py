@@ -5,6 +5,7 @@ Field numbers are those of `tsl/profiler/protobuf/xplane.proto`. Times become na
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -118,7 +119,7 @@ def _meta(data: bytes, span: Span) -> Meta:
 
 
 def _line(data: bytes, span: Span) -> Iterator[Line]:
-    name, since, starts, ends = "", 0, list[int](), list[int]()
+    name, since, starts, ends = "", 0, array("q"), array("q")  # of millions of events: no list of numbers
     for number, value in walk(data, span):
         if number == LINE["events"] and isinstance(value, Span):
             starts.append(value.start)
@@ -127,10 +128,10 @@ def _line(data: bytes, span: Span) -> Iterator[Line]:
             name = text(data, value)
         elif number == LINE["timestamp_ns"]:
             since = signed(value)
-    array = np.frombuffer(data, dtype=np.uint8)
+    content = np.frombuffer(data, dtype=np.uint8)
     for first in range(0, len(starts), AT_ONCE):
         pieces = (np.array(part[first : first + AT_ONCE], dtype=np.int64) for part in (starts, ends))
-        yield _events(array, name, since, *pieces)
+        yield _events(content, name, since, *pieces)
 
 
 def _events(data: np.typing.NDArray[np.uint8], name: str, since: int, start: Ints, end: Ints) -> Line:
