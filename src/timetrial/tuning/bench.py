@@ -95,7 +95,8 @@ class Campaigns:
             {
                 "study": f"{self.name}-{stage}", "models": list(dict.fromkeys(trial.model for trial in trials)),
                 "engines": list(engines), "profile": "quick", "measure": ["time"],
-                "accuracy": stage.startswith(TRAINED), "repeat": processes, "anchor": False, "budget": seconds, "seed": trials[0].seed,
+                "accuracy": stage.startswith(TRAINED),
+                "repeat": processes, "anchor": False, "budget": seconds, "seed": trials[0].seed,
                 "limits": {"timeout": max(self.budget / 4, LEAST_TIMEOUT)},
             }
         )  # fmt: skip
