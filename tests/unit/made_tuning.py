@@ -101,7 +101,7 @@ class Told:
         times, twin = (tuple(self.kept.get((stage, trial.id, role), ())) for role in ("cell", "twin"))
         if not times:
             return Measured(NOT_RUN)
-        accuracy = self.learns(trial) if trial.task == "train" and stage in ("search", "proof") else None
+        accuracy = self.learns(trial) if trial.task == "train" and stage.startswith(("search", "proof")) else None
         proof = Equivalence(passed=True, forward=1e-7, gradient=1e-6, steps=1e-5)
         return Measured(Outcome(kind="ok"), times, twin, 300 * 2**20, accuracy, None, proof)
 

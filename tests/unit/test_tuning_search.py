@@ -199,6 +199,17 @@ def test_the_budget_is_kept_and_what_it_does_not_reach_is_named() -> None:
     assert tuned.proved["train"].word == "kept"
 
 
+def test_what_the_first_wave_does_not_reach_comes_in_a_later_one_with_defaults_of_its_own() -> None:
+    flags = [proposal(f"flags {n}", settings__xla_flags=f"--{n}") for n in range(30)]
+    told = Told(lambda trial: 1.5 if trial.settings.xla_flags else product(trial, half=0.5))
+    tuned = tune(told, *flags, HALF, budget=700)
+    assert words(tuned)["half", "train"] == "kept" and tuned.proved["train"].word == "kept"
+    base = tuned.bases["train"].id
+    later = [trial.id for stage, trial, _ in told.made if stage == "search2"]
+    assert later.count(base) >= 4 and len(set(later)) > 1  # under both names, in each of two blocks
+    assert tuned.seconds <= 700
+
+
 def test_too_small_a_budget_says_what_it_would_need() -> None:
     told = Told(lambda trial: 1.0, run=5.0)
     with pytest.raises(TooShort, match=r"a budget of 30 s is too short: .* about 105 s; give it with --budget 2m"):

@@ -23,7 +23,7 @@ from timetrial.tuning.measured import Measured, measured
 
 # Stages: the defaults alone, the proposals, steps of ladders, the proof.
 FIRST, SEARCH, JOIN, PROOF = "first", "search", "join", "proof"
-TRAINED = (SEARCH, PROOF)  # where a short training tells the accuracy
+TRAINED = (SEARCH, PROOF)  # how the stages begin where a short training tells the accuracy
 LEAST_TIMEOUT = 60.0  # of a run; no change may take more than a quarter of the budget for one
 Told = Callable[[str, Record], None]
 
@@ -94,7 +94,8 @@ class Campaigns:
         return Study.model_validate(
             {
                 "study": f"{self.name}-{stage}", "models": list(dict.fromkeys(trial.model for trial in trials)),
-                "engines": list(engines), "profile": "quick", "measure": ["time"], "accuracy": stage in TRAINED,
+                "engines": list(engines), "profile": "quick", "measure": ["time"],
+                "accuracy": stage.startswith(TRAINED),
                 "repeat": processes, "anchor": False, "budget": seconds, "seed": trials[0].seed,
                 "limits": {"timeout": max(self.budget / 4, LEAST_TIMEOUT)},
             }

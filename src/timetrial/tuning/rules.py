@@ -160,9 +160,9 @@ CATALOGUE = (
         _precision, exact=False,
     ),
     Rule("layout", "the other layout of images", "kernels of convolutions want one layout and copy into it", _layout),
-    Rule("compile", "the other compiler", "fused operations pass over the memory less often", _compile),
-    Rule("allocator", "keep freed blocks", "where big blocks go back at once, a step waits for new pages", _allocator),
     Rule("xla_flags", "other kernels of XLA", "the newer ones are not always the faster ones", _xla),
+    Rule("allocator", "keep freed blocks", "where big blocks go back at once, a step waits for new pages", _allocator),
+    Rule("compile", "the other compiler", "fused operations pass over the memory less often", _compile),
     Rule("threads", "another number of threads", "large operations share well, small ones do not", _threads),
     Rule("wait", "how threads wait", "those that spin take cores from others, those that sleep wake late", _wait),
     Rule(

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from timetrial.records.record import Outcome
 from timetrial.spec.trial import Task, Trial
@@ -82,21 +83,24 @@ class Search:
         self.question, self.bench, self.say = question, bench, say
         self._started = bench.now()
         self._anchors = [trial.id for trial in question.bases.values()]
-        self._seen: dict[str, Measured] = {}
+        self._seen: dict[str, Measured] = {}  # of the wave that is going on
+        self._defaults: dict[Task, Measured] = {}
+        self._floors: dict[Task, Floor] = {}  # the worst over the waves
 
     def go(self) -> Tuned:
-        bases = self.question.bases
+        bases, found, left = self.question.bases, list[Finding](), self._candidates()
         self._measure(FIRST, [], 1, 1.0)
-        tried = self._affordable()
-        if tried:
-            self._halve(tried)
-        left = [one for one in self._candidates() if one not in tried]
-        found = self._judged(tried) + [Finding(one, "not tried", "the budget did not reach it") for one in left]
-        defaults = {task: self._seen[base.id] for task, base in bases.items()}
-        least = floors(bases, self._seen)
+        for number in count(1):
+            wave = self._affordable(left, number)
+            if not wave:
+                break
+            found += self._halve(SEARCH if number == 1 else f"{SEARCH}{number}", wave)
+            left = left[len(wave) :]
+        found += [Finding(one, "not tried", "the budget did not reach it") for one in left]
         proved, beside = self._prove(self._joined(found))
-        found = [self._compared(one) for one in found]
-        return Tuned(bases, defaults, least, tuple(found), proved, beside, self.bench.now() - self._started)
+        compared = tuple(self._compared(one) for one in found)
+        spent = self.bench.now() - self._started
+        return Tuned(bases, self._defaults, self._floors, compared, proved, beside, spent)
 
     # --- how much can be tried
 
@@ -109,19 +113,19 @@ class Search:
             if task in bases and proposal.tried
         ]
 
-    def _affordable(self) -> list[Candidate]:
-        """As many, in the order of the catalogue, as the share of the budget reaches for."""
-        candidates = self._candidates()
-        if candidates:
-            needed = self._least(candidates[0])
+    def _affordable(self, left: Sequence[Candidate], number: int) -> list[Candidate]:
+        """The next wave: as many, in the order of the catalogue, as the share of the budget reaches for."""
+        if number == 1 and left:
+            needed = self._least(left[0])
             if needed > self._left():
                 raise TooShort(self.question.budget, self.bench.now() - self._started + needed)
+        stage, share = (SEARCH, TRIED) if number == 1 else (f"{SEARCH}{number}", SEARCHED)
         taken: list[Candidate] = []
-        for one in candidates:
-            if self._expected(SEARCH, [*taken, one], RUNGS[0]) > self._left(TRIED):
+        for one in left:
+            if self._expected(stage, [*taken, one], RUNGS[0]) > self._left(share):
                 break
             taken.append(one)
-        return taken or candidates[:1]
+        return taken or list(left[: number == 1])
 
     def _least(self, one: Candidate) -> float:
         runs = self._expected(SEARCH, [one], RUNGS[0]) + self._expected(PROOF, [one], PROOFS[0])
@@ -136,23 +140,29 @@ class Search:
 
     # --- halving
 
-    def _halve(self, candidates: Sequence[Candidate]) -> None:
-        going = list(candidates)
-        for number, count in enumerate(RUNGS):
+    def _halve(self, stage: str, wave: Sequence[Candidate]) -> list[Finding]:
+        """What is measured together is judged together, against the defaults of the same blocks."""
+        bases, going = self.question.bases, list(wave)
+        self._seen = {base.id: self._seen[base.id] for base in bases.values()}
+        for number, processes in enumerate(RUNGS):
             if not going or self._left(SEARCHED) <= 0:
-                return
-            self.say(f"round {number + 1}: {_several(len(going), 'proposal')}, {count} processes each")
-            self._measure(SEARCH, going, count, SEARCHED)
-            going = [one.candidate for one in self._survivors(self._judged(going), count)]
+                break
+            self.say(f"{stage}, round {number + 1}: {_several(len(going), 'proposal')}, {processes} processes each")
+            self._measure(stage, going, processes, SEARCHED)
+            going = [one.candidate for one in self._survivors(self._judged(going), processes)]
+        for task, least in floors(bases, self._seen).items():
+            self._floors[task] = max(self._floors.get(task, least), least, key=lambda one: one.value)
+            self._defaults.setdefault(task, self._seen[bases[task].id])
+        return self._judged(wave)
 
-    def _survivors(self, found: Sequence[Finding], count: int) -> list[Finding]:
+    def _survivors(self, found: Sequence[Finding], processes: int) -> list[Finding]:
         """Of each task the better half of those that are open and look faster, and what as many runs again decide."""
         kept: list[Finding] = []
         for task in self.question.bases:
             still = [one for one in found if one.candidate.task == task and one.word == "undecided"]
             faster = sorted((one for one in still if one.speedup > 1), key=lambda one: -one.speedup)
             better = faster[: math.ceil(len(faster) / 2)]
-            kept += [one for one in still if one in better or (one.verdict and (one.verdict.more or 0) <= count)]
+            kept += [one for one in still if one in better or (one.verdict and (one.verdict.more or 0) <= processes)]
         return kept
 
     def _judged(self, candidates: Sequence[Candidate]) -> list[Finding]:
@@ -171,7 +181,7 @@ class Search:
         """Proved ones first, then those that were not shown to be slower; each thing is changed once."""
         mine = [one for one in found if one.candidate.task == task and one.candidate.proposals[0].joins]
         kept = sorted((one for one in mine if one.word == "kept"), key=lambda one: -one.speedup)
-        margin = 1 / (1 + floors(self.question.bases, self._seen)[task].value)
+        margin = 1 / (1 + self._floors[task].value)
         others = (one for one in mine if one.word in ("tied", "undecided") and one.speedup >= margin)
         order: list[Finding] = []
         for one in [*kept, *sorted(others, key=lambda one: -one.speedup)]:
@@ -200,7 +210,7 @@ class Search:
     def _promises(self, one: Candidate, orders: Mapping[Task, list[Finding]]) -> bool:
         """A single change must be proved alone, or look faster by more than the noise: fresh runs then decide."""
         alone = next(f for f in orders[one.task] if f.candidate.proposals[0] == one.proposals[0])
-        least = floors(self.question.bases, self._seen)[one.task].value
+        least = self._floors[one.task].value
         open_yet = alone.word == "undecided" and alone.speedup > 1 + least
         return len(one.proposals) > 1 or alone.word == "kept" or open_yet
 
@@ -211,7 +221,7 @@ class Search:
     def _helpful(self, task: Task, order: Sequence[Finding], seen: Seen) -> list[Finding]:
         """Steps on which the ladder got faster: by any amount where the change was proved alone, else for certain or by
         more than the noise."""
-        kept, least = list(order[:1]), floors(self.question.bases, self._seen)[task].value
+        kept, least = list(order[:1]), self._floors[task].value
         for number in range(1, len(order)):
             with_it, without = (seen.get(self._with_trial(_stack(order[:n])).trial.id) for n in (number + 1, number))
             if with_it is None or without is None or not with_it.ok or not without.ok:
@@ -234,13 +244,15 @@ class Search:
         if not bases:
             return {}, {}
         seen: Seen = {}
-        for number, count in enumerate(PROOFS):
+        for number, processes in enumerate(PROOFS):
             if number and (self._left() <= 0 or all(one.word != "undecided" for one in found)):
                 break
-            self.say(f"proof: {_several(len(candidates), 'combination')} beside the defaults, {count} processes each")
+            self.say(
+                f"proof: {_several(len(candidates), 'combination')} beside the defaults, {processes} processes each"
+            )
             trials = [*bases.values(), *(one.trial for one in candidates)]
             anchors = [base.id for base in bases.values()]
-            seen = self.bench.measure(PROOF, trials, count, max(self._left(), 1.0), anchors)
+            seen = self.bench.measure(PROOF, trials, processes, max(self._left(), 1.0), anchors)
             if not all(seen[base.id].ok for base in bases.values()):
                 break
             found = judge(candidates, bases, seen, len(PROOFS), self.question.points)
@@ -288,8 +300,8 @@ def _why(base: Trial, outcome: Outcome | None) -> str:
     return ": ".join(filter(None, (what, outcome.kind, outcome.reason, outcome.remedy)))
 
 
-def _several(count: int, what: str) -> str:
-    return f"{count} {what}{'s'[: count != 1]}"
+def _several(number: int, what: str) -> str:
+    return f"{number} {what}{'s'[: number != 1]}"
 
 
 def _words(seconds: float) -> str:
