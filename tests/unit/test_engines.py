@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from timetrial.cli.verify import _chosen
+from timetrial.cli.loading import engines_asked
 from timetrial.disk.home import home
 from timetrial.engines import checks, doctor, environments, locate, marker, pins
 from timetrial.engines.environments import EnvironmentFailed
@@ -231,7 +231,7 @@ def test_a_version_lives_beside_the_familys_own(data: Path, python: Path) -> Non
 def test_verify_takes_every_version_for_one_of_all_engines(data: Path, python: Path) -> None:
     for name in ("torch", "torch@2.9.1"):
         environments.add(name, quiet, python=python)
-    assert _chosen(["all"]) == _chosen(None) == ["torch", "keras-torch", "torch@2.9.1"]
+    assert engines_asked(["all"]) == engines_asked(None) == ["torch", "keras-torch", "torch@2.9.1"]
 
 
 def test_tensorflow_is_found_under_the_name_it_is_installed_by(data: Path, python: Path) -> None:

@@ -181,6 +181,7 @@ def test_the_profiled_study_s_own_framework_takes_its_own_step() -> None:
     old, new = found["tensorflow1"], found["tensorflow"]
     assert (old.settings.feed, old.settings.compile) == ("queue", "as-written")
     assert (new.settings.feed, new.settings.compile) == ("loader", "default")
+    assert published("profiling/cnn", ["tensorflow1"], tasks=["train"])["tensorflow1"].settings.feed == "loader"
 
 
 def test_what_a_study_file_says_goes_before_its_preset() -> None:

@@ -263,7 +263,7 @@ def test_keras_is_given_an_epoch_as_a_whole_and_cuts_it_itself(tmp_path: Path, k
     adapter, model = kind({"loop": "fit"}), Calls()
     adapter._model = adapter._inference = model
     adapter._fit, adapter.floatx, adapter._callback = True, "float32", None
-    adapter._first = adapter._input_is_image = adapter._tokens = adapter._integers = False
+    adapter._first = adapter._input_is_image = adapter._tokens = adapter._integers = adapter._channels_first = False
     settings = {"lap": "epoch", "loop": "fit", "feed": "batch", "evaluate": "inside"}
     work = timed.work(adapter, feed(tmp_path, TRAIN, TEST, last_batch="keep"), "train", settings)
     work.prepare(0, 1)

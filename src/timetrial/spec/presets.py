@@ -7,7 +7,7 @@ default, and says so. What a preset sets is written into each trial; none of it 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import Any
@@ -21,6 +21,7 @@ class Program:
 
     settings: Mapping[str, Any]
     recipe: Mapping[str, Any] = field(default_factory=dict)
+    tasks: tuple[str, ...] = ("train", "infer")
 
 
 def _program(recipe: Mapping[str, Any] | None = None, /, **settings: Any) -> Program:
@@ -59,7 +60,7 @@ PRESETS: Mapping[str, Mapping[str, Program]] = MappingProxyType({
     },
     # Steps of a session that takes its batches out of an input queue: in TensorFlow 1 the study's own evaluation.
     "profiling": {
-        "tensorflow1": _program(feed="queue", compile="as-written"),
+        "tensorflow1": replace(_program(feed="queue", compile="as-written"), tasks=("infer",)),
         "tensorflow*": _program(feed="loader"),
     },
 })  # fmt: skip
@@ -67,13 +68,13 @@ PRESETS: Mapping[str, Mapping[str, Program]] = MappingProxyType({
 OF_EPOCHS = ("lap", "shuffle", "evaluate")
 
 
-def program(study: str, engine: str) -> Program:
+def program(study: str, engine: str, task: str = "train") -> Program:
     """Raises ValueError, with the remedy, where the study had none for this engine."""
     if study not in PRESETS:
         raise ValueError(f"it is none of a published study; use models of {', '.join(PRESETS)}, or leave out preset")
     plain = engine.partition("@")[0]
     for pattern, found in PRESETS[study].items():
-        if fnmatchcase(plain, pattern):
+        if fnmatchcase(plain, pattern) and task in found.tasks:
             return found
     had = ", ".join(PRESETS[study])
     raise ValueError(

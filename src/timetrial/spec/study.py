@@ -264,7 +264,7 @@ def _conditions(
         return settings, recipe, ""
     published = model.partition("/")[0]
     try:
-        found = program(published, engine)
+        found = program(published, engine, task)
     except ValueError as error:
         raise StudyError(f"preset: model '{model}': {error}") from None
     asked = study.settings.model_dump(include=study.settings.model_fields_set)
