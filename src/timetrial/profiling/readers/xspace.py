@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from timetrial.profiling.readers.protos import Damaged, Ints, Span, scan, signed, text, walk
+from timetrial.profiling.readers.protos import Bytes, Damaged, Ints, Span, scan, signed, text, walk
 
 PLANES = 1
 PLANE = {"name": 2, "lines": 3, "event_metadata": 4, "stat_metadata": 5}
@@ -134,7 +134,7 @@ def _line(data: bytes, span: Span) -> Iterator[Line]:
         yield _events(content, name, since, *pieces)
 
 
-def _events(data: np.typing.NDArray[np.uint8], name: str, since: int, start: Ints, end: Ints) -> Line:
+def _events(data: Bytes, name: str, since: int, start: Ints, end: Ints) -> Line:
     fields, count = scan(data, start, end), len(start)
     offset = fields.column(EVENT["offset_ps"], count)
     duration = fields.column(EVENT["duration_ps"], count)
