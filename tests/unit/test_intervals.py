@@ -469,7 +469,11 @@ def test_a_coarser_precision_is_allowed_more() -> None:
         1e-3,
         1e-3,
     )
-    assert TOLERANCES["bfloat16"].steps == 2e-2
+    assert (TOLERANCES["bfloat16"].forward, TOLERANCES["bfloat16"].gradient, TOLERANCES["bfloat16"].steps) == (
+        2e-2,
+        0.3,
+        0.3,
+    )
 
 
 def test_the_worst_of_a_stage() -> None:
@@ -480,9 +484,9 @@ def test_the_worst_of_a_stage() -> None:
 
 def test_in_bfloat16_what_cancels_out_is_rounding_and_what_is_forgotten_is_not() -> None:
     """The gradient of a convolution's bias is a sum over all places: what is left of it carries the rounding of what
-    went into it. Its change is held against the largest change, as its gradient is against the largest gradient."""
+    went into it. Each array is held against its own size, loosely; a tiny one against a share of the largest."""
     begin = {"kernel": np.zeros(10), "bias": np.zeros(10)}
-    changes = {"kernel": np.linspace(-1, 1, 10), "bias": 1e-3 * np.linspace(-1, 1, 10)}
+    changes = {"kernel": np.linspace(-1, 1, 10), "bias": 0.1 * np.linspace(-1, 1, 10)}
     same = {"output": np.ones(3), "loss": np.ones(()), "losses": np.ones(5)}
 
     def moved(**factors: float) -> dict[str, Any]:
@@ -494,5 +498,6 @@ def test_in_bfloat16_what_cancels_out_is_rounding_and_what_is_forgotten_is_not()
 
     assert failure(judged("float32", bias=0.9)).name == "bias"
     assert judged("bfloat16", bias=0.9).passed
-    wrong = [check.name for check in judged("bfloat16", kernel=0.5).checks if not check.passed]
-    assert wrong == ["kernel", "kernel"]
+    for name in changes:  # half of it is missing, as without a momentum of 0.9
+        wrong = [check.name for check in judged("bfloat16", **{name: 0.5}).checks if not check.passed]
+        assert wrong == [name, name]

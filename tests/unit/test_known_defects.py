@@ -204,7 +204,8 @@ def test_every_setting_of_the_clock_is_used() -> None:
 def test_the_gate_is_strict_and_looks_at_every_step() -> None:
     """Elsewhere: a tolerance of 100 %, on the last step only."""
     for precision, tolerance in TOLERANCES.items():
-        assert max(tolerance.forward, tolerance.gradient, tolerance.steps) <= 2e-2, precision
+        assert tolerance.forward <= 2e-2, precision
+        assert max(tolerance.gradient, tolerance.steps) <= (0.3 if precision == "bfloat16" else 1e-3), precision
     rng = np.random.default_rng(1)
     start = {"w": rng.normal(size=(4, 3))}
     reference = {
@@ -322,7 +323,8 @@ def tolerances(precision: str) -> list[float]:
 # Each figure of the method: where the code keeps it, and what it has to be.
 FIGURES: Sequence[tuple[str, Callable[[], Any], Any]] = (
     ("E1 float32", lambda: tolerances("float32"), [1e-4, 1e-3, 1e-3]),
-    ("E1 bfloat16", lambda: tolerances("bfloat16"), [2e-2] * 3),
+    # Of gradients and of changes, not of weights: docs/decisions/0002 says why 2e-2 is none for these.
+    ("E1 bfloat16", lambda: tolerances("bfloat16"), [2e-2, 0.3, 0.3]),
     ("E1 steps", lambda: gate.STEPS, 5),
     ("E3", lambda: (Settings().tf32, Settings().flush, Recipe().precision), (False, None, "float32")),
     ("E5", lambda: executor.THREAD_SLACK, 1.1),
