@@ -37,6 +37,11 @@ def tune(folder: Path) -> tuple[Tuned, list[Record]]:
     return Search(Question(bases, (FUSED, LAST, FOREACH, FIRST), BUDGET), campaigns).go(), told
 
 
+def words(found: Tuned) -> list[str]:
+    """On the second start the runs of later rounds are there from the beginning: what was open may be decided then."""
+    return ["no gain" if one.word in ("tied", "undecided") else one.word for one in found.findings]
+
+
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Tuned, list[Record], list[Record]]]:
     folder = tmp_path_factory.mktemp("tuned")
@@ -44,7 +49,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Tuned
         bench.install(patch.setattr)
         tuned, told = tune(folder)
         again, repeated = tune(folder)
-        assert [one.word for one in again.findings] == [one.word for one in tuned.findings]
+        assert words(again) == words(tuned)
         yield folder, tuned, told, repeated
 
 
