@@ -1,6 +1,6 @@
 """What tuning brings, and how close it comes to trying everything.
 
-python benchmarks/tune.py [--quick] [--records FOLDER] [--only proof|grid]
+python benchmarks/tune.py [--quick] [--records FOLDER] [--only proof|grid] [--budget SECONDS]
 
 (a) torch, one thread, on the profiling study's CNN and on a CNN of 32 and 64 filters, training and inference: the
 proved speed-up over the framework's defaults. Aims: 2x for training, 4x for inference, outputs within the gate's
@@ -102,9 +102,11 @@ def campaigns(found: dict[Task, Trial], folder: Path, budget: float) -> Campaign
     )
 
 
-def tuned(found: dict[Task, Trial], proposals: tuple[Proposal, ...], folder: Path) -> tuple[Tuned, float]:
+def tuned(
+    found: dict[Task, Trial], proposals: tuple[Proposal, ...], folder: Path, budget: float
+) -> tuple[Tuned, float]:
     with Clocked(folder, stage_name(list(found.values()))) as clock:
-        answer = Search(Question(found, proposals, BUDGET), campaigns(found, folder, BUDGET), print).go()
+        answer = Search(Question(found, proposals, budget), campaigns(found, folder, budget), print).go()
     return answer, clock.seconds
 
 
@@ -158,12 +160,13 @@ def main() -> None:
     options.add_argument("--quick", action="store_true", help="few switches and processes: only to see that it works")
     options.add_argument("--records", type=Path, default=Path("benchmark-tune"))
     options.add_argument("--only", choices=("proof", "grid"), help="proof: without the grid; grid: the first network")
+    options.add_argument("--budget", type=float, default=BUDGET, help="seconds of tuning a network")
     given = options.parse_args()
     processes = 2 if given.quick else STEPS
     for network in QUICK if given.quick else NETWORKS[: 1 if given.only == "grid" else None]:
         found = bases(network, given.quick)
         proposals = switches(found, given.quick)
-        answer, spent = tuned(found, proposals, given.records)
+        answer, spent = tuned(found, proposals, given.records, given.budget)
         print(f"\n{next(iter(found.values())).model}: tuned in {spent:.0f} s")
         for line in tuning.answers(answer):
             print(f"  {line}")
