@@ -48,11 +48,12 @@ def test_a_fused_operation_is_split_by_its_parts_and_loses_no_time() -> None:
     [
         ({"profiled": (0.0012,) * 5}, "slows a step"),
         ({"switches": 100_000}, "took its cores"),
+        ({"plain_cpu": (0.0007,) * 5, "profiled_cpu": (0.0007,) * 5}, "had its core for only"),
         ({"plain": (0.001, 0.002, 0.002), "profiled": (0.001, 0.002, 0.002)}, "times their best"),
     ],
 )
 def test_what_proves_nothing_says_why(run: dict[str, object], word: str) -> None:
-    record = made.record()
+    record = made.record(cell={"placement": "cpu"})
     assert record.profile is not None
     changed = record.model_copy(update={"profile": record.profile.model_copy(update=run)})
     header = assemble(made.raw(), made.workload(), changed).header
@@ -66,3 +67,12 @@ def test_operations_without_layer_or_phase_are_not_attributed() -> None:
     header = assemble(replace(raw, ops=lost), made.workload(), made.record()).header
     assert header.attributed == 0
     assert not header.enough
+
+
+def test_threads_that_put_each_other_aside_are_no_others() -> None:
+    """A thread pool on one core switches all the time and has its core all the same."""
+    record = made.record(cell={"placement": "cpu"})
+    assert record.profile is not None
+    run = {"switches": 100_000, "plain_cpu": record.profile.plain, "profiled_cpu": record.profile.profiled}
+    changed = record.model_copy(update={"profile": record.profile.model_copy(update=run)})
+    assert assemble(made.raw(), made.workload(), changed).header.enough

@@ -203,19 +203,30 @@ def _within(raw: Raw) -> float:
     return total
 
 
-BUSY_SWITCHES = 20  # a second: with the cores to itself a process is hardly ever put aside
-QUANTUM_NS = 4_000_000  # of the kernel's scheduler: a thread that waits for another that was put aside waits for these
+LEAST_SHARE = 0.95  # of its core's time, that a single thread has to have had
+BUSY_SWITCHES = 50  # a second and thread: several threads on a core put each other aside, so this alone says little
+MOST_SPREAD = 1.5
 
 
 def _contended(record: Record) -> tuple[str, ...]:
     """Signs that others wanted the cores meanwhile."""
     run = record.profile
     assert run is not None
-    found = []
+    signs = (_put_aside(run, _threads(record)), _uneven(run))
+    return tuple(f"{sign}; leave the machine alone" for sign in signs if sign)
+
+
+def _put_aside(run: Profiled, threads: int | None) -> str:
+    """What a single thread did not have of its core; of several threads only how often they were put aside is known."""
+    if threads == 1 and run.plain_cpu:
+        shares = np.array([*run.plain_cpu, *run.profiled_cpu]) / np.array([*run.plain, *run.profiled])
+        share = float(np.median(shares))
+        return f"it had its core for only {share:.0%} of the time" if share < LEAST_SHARE else ""
     seconds = run.steps * (sum(run.plain) + sum(run.profiled))
-    if seconds and run.switches / seconds > BUSY_SWITCHES:
-        found.append(f"others took its cores {run.switches / seconds:.0f} times a second; leave the machine alone")
+    rate = run.switches / seconds if seconds else 0.0
+    return f"others took its cores {rate:.0f} times a second" if rate > BUSY_SWITCHES * (threads or 1) else ""
+
+
+def _uneven(run: Profiled) -> str:
     spread = float(np.median(run.plain)) / min(run.plain) if run.plain else 1.0
-    if spread > 1.5:
-        found.append(f"the same steps took up to {spread:.1f} times their best; leave the machine alone")
-    return tuple(found)
+    return f"the same steps took up to {spread:.1f} times their best" if spread > MOST_SPREAD else ""
