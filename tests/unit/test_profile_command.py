@@ -258,6 +258,15 @@ def test_the_page_and_the_published_form_are_asked_for(
     assert told == {"path": Path("p.html"), "title": STUDY, "engines": ["traced"], "limits": None}
 
 
+def test_the_charts_are_drawn_as_pictures(call: Call, records: Path, tmp_path: Path) -> None:
+    keep(records, STUDY, "quick/mlp", "traced", "train")
+    result = call("show", STUDY, "--pictures", tmp_path / "shots")
+    assert result.exit_code == 0, result.stderr
+    drawn = sorted(path.name for path in (tmp_path / "shots").iterdir())
+    assert "layers.png" in drawn and "step-traced.png" in drawn
+    assert all((tmp_path / "shots" / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
+
+
 @pytest.mark.parametrize(
     ("model", "name"),
     [

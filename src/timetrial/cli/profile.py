@@ -14,6 +14,7 @@ from timetrial.cli.profile_shown import (
     Csv,
     Filters,
     Parquet,
+    Pictures,
     Published,
     Report,
     Sort,
@@ -60,6 +61,7 @@ def profile(
     top: Top = None,
     published: Published = False,
     report: Report = None,
+    pictures: Pictures = None,
     trace: TraceFile = None,
     csv: Csv = None,
     parquet: Parquet = None,
@@ -81,7 +83,9 @@ def profile(
             raise BadRequest("name a model with --model (`timetrial models list`), or look at a study with `show`")
         from timetrial.cli.profile_shown import show
 
-        wanted = Wanted(by, sort, columns, filters, top, published, report, trace, csv, parquet, strict, as_json)
+        wanted = Wanted(
+            by, sort, columns, filters, top, published, report, pictures, trace, csv, parquet, strict, as_json
+        )
         choice = wanted.choice
         content = _study(model, engines, tasks, data, samples, placement, limits)
         content["recipe"] = {k: v for k, v in {"batch": batch, "precision": precision}.items() if v is not None}
@@ -143,6 +147,7 @@ def show_profiles(
     top: Top = None,
     published: Published = False,
     report: Report = None,
+    pictures: Pictures = None,
     trace: TraceFile = None,
     csv: Csv = None,
     parquet: Parquet = None,
@@ -154,7 +159,9 @@ def show_profiles(
     with explained():
         from timetrial.cli.profile_shown import chosen, show
 
-        wanted = Wanted(by, sort, columns, filters, top, published, report, trace, csv, parquet, strict, as_json)
+        wanted = Wanted(
+            by, sort, columns, filters, top, published, report, pictures, trace, csv, parquet, strict, as_json
+        )
         choice = wanted.choice
         show(wanted, choice, *chosen(study, records))
 

@@ -39,6 +39,7 @@ Filters = Annotated[
 Top = Annotated[int | None, typer.Option("--top", min=1, help="So many rows, the others summed up in one.")]
 Published = Annotated[bool, typer.Option("--published", help="In the form of the published report.")]
 Report = Annotated[Path | None, typer.Option("--report", help="Write an HTML page with charts to this file.")]
+Pictures = Annotated[Path | None, typer.Option("--pictures", help="Draw the page's charts as .png into this folder.")]
 TraceFile = Annotated[
     Path | None, typer.Option("--trace", help="Write a trace that Perfetto and chrome://tracing open.")
 ]
@@ -58,6 +59,7 @@ class Wanted:
     top: int | None
     published: bool
     report: Path | None
+    pictures: Path | None
     trace: Path | None
     csv: Path | None
     parquet: Path | None
@@ -117,7 +119,7 @@ def _tables(gathered: Sequence[Group], choice: Choice, study: Path) -> None:
 
 def _published(gathered: Sequence[Group]) -> None:
     """To the character: nothing is wrapped, and nothing taken for markup."""
-    from timetrial.profiling.published import report  # type: ignore[import-untyped, unused-ignore]
+    from timetrial.profiling.published import report
     from timetrial.report.profile_sentences import not_enough
     from timetrial.report.profiles import failure
 
@@ -145,14 +147,23 @@ def _write(wanted: Wanted, study: Path, profiles: Mapping[str, Profile]) -> None
     if wanted.parquet:
         export.write_parquet(wanted.parquet, profiles.values())
         say(f"Operations: {wanted.parquet}")
-    if wanted.report:
-        from timetrial.records.store import Store
-        from timetrial.report.ceiling import ceilings
-        from timetrial.report.profile_page import write_page  # type: ignore[import-untyped, unused-ignore]
+    if wanted.report or wanted.pictures:
+        _draw(wanted, study, list(profiles.values()))
 
-        limits = ceilings(Store(study.parent), study.name)
-        write_page(wanted.report, study.name, list(profiles.values()), limits or None)
+
+def _draw(wanted: Wanted, study: Path, profiles: Sequence[Profile]) -> None:
+    from timetrial.records.store import Store
+    from timetrial.report.ceiling import ceilings
+    from timetrial.report.profile_page import write_page
+    from timetrial.report.profile_picture import write_pictures
+
+    limits = ceilings(Store(study.parent), study.name) or None
+    if wanted.report:
+        write_page(wanted.report, study.name, profiles, limits)
         say(f"Report: {wanted.report}")
+    if wanted.pictures:
+        for path in write_pictures(wanted.pictures, profiles, limits):
+            say(f"Picture: {path}")
 
 
 def _leave(wanted: Wanted, found: Sequence[Found], profiles: Sequence[Profile]) -> None:
