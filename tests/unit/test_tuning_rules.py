@@ -17,6 +17,8 @@ from tests.unit import made_profiles
 from tests.unit.made_tuning import Told, base, bases, machine
 from timetrial.cli.loading import trials_of
 from timetrial.cli.main import app
+from timetrial.cli.tune import _data
+from timetrial.data import registry
 from timetrial.records.record import Outcome
 from timetrial.records.store import Store
 from timetrial.spec.network import Network
@@ -262,3 +264,15 @@ def test_profiles_on_record_are_read_as_evidence(tmp_path: Path, monkeypatch: py
     assert "precision: bfloat16" in command(*words).output
     done = command(*words, "--evidence", "seen")
     assert "not proposed, precision: products take only 9" in done.output, done.output
+
+
+def test_a_models_own_data_come_in_the_form_that_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The network of the profiling study takes crops of its dataset's pictures."""
+    monkeypatch.setattr(registry, "is_here", lambda dataset: True)
+    found = _data("profiling/cnn", "own")
+    assert found == {"data": "cifar10", "preprocessing": ["published"]}
+    asked = parse_study({"study": "s", "models": ["profiling/cnn"], "engines": ["torch"], **found}, "here")
+    assert trials_of(asked)[0].preprocessing
+    monkeypatch.setattr(registry, "is_here", lambda dataset: False)
+    assert _data("profiling/cnn", "own") == {"data": "synthetic"}
+    assert _data("profiling/cnn", "mnist") == {"data": "mnist"}

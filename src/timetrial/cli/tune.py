@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -108,7 +108,7 @@ def _study(
     places = [word.strip() for word in placement.split(",")] if placement else _all_cores(machine)
     content = {
         "study": "tune", "models": [model], "engines": [engine], "tasks": [word.strip() for word in task.split(",")],
-        "placements": places[:1], "data": _data(model, data), "budget": budget,
+        "placements": places[:1], **_data(model, data), "budget": budget,
         "recipe": {"epochs": EPOCHS, **({"batch": batch} if batch else {})},
         "settings": {"allocator": "as-shipped", "feed": feed},
     }  # fmt: skip
@@ -121,14 +121,17 @@ def _all_cores(machine: Machine) -> list[str]:
     return [f"cpu:{threads}" for threads in dict.fromkeys((count, max(count // 2, 1), 1))]
 
 
-def _data(model: str, data: str) -> str:
+def _data(model: str, data: str) -> dict[str, Any]:
+    """The model's own dataset in the form that it was published with, where it is here; else random samples."""
     from timetrial import zoo
     from timetrial.data.registry import find, is_here
 
     if data != OWN:
-        return data
-    own = zoo.find(model).dataset
-    return own if own and is_here(find(own)) else "synthetic"
+        return {"data": data}
+    found = zoo.find(model)
+    if not found.dataset or not is_here(find(found.dataset)):
+        return {"data": "synthetic"}
+    return {"data": found.dataset, **({"preprocessing": ["published"]} if found.preprocessing else {})}
 
 
 def _bases(study: Study) -> dict[Task, Trial]:
