@@ -26,7 +26,7 @@ from timetrial.spec.placement import Placement
 from timetrial.spec.study import parse_study
 from timetrial.spec.trial import Settings
 from timetrial.tuning import rules
-from timetrial.tuning.proposals import changed
+from timetrial.tuning.proposals import changed, replaced
 from timetrial.tuning.rules import CATALOGUE, propose
 from timetrial.tuning.situation import Situation
 from timetrial.tuning.snippet import ready
@@ -168,6 +168,14 @@ def test_the_ready_study_says_what_was_proved(
         )
         assert (again[task].recipe.batch, again[task].recipe.precision) == (batch, precision)
         assert again[task].network == trial.network
+
+
+def test_the_ready_study_has_the_steps_of_its_data() -> None:
+    steps = ("raw", "crop?size=24")
+    (text,) = ready({"train": replaced(base(), preprocessing=steps)})
+    assert parse_study(yaml.safe_load(text), "snippet").preprocessing == steps
+    (plain,) = ready({"train": base()})
+    assert "preprocessing" not in plain
 
 
 # --- the command ----------------------------------------------------------------------------------------------------------

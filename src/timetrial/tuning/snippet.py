@@ -32,6 +32,7 @@ def _content(trial: Trial) -> dict[str, Any]:
         "engines": [trial.engine],
         "placements": [str(trial.placement)],
         "data": trial.dataset,
+        **({} if trial.preprocessing is None else {"preprocessing": list(trial.preprocessing)}),
         **_part("recipe", _differences(trial.recipe, own, CHANGED)),
         **_part("settings", _differences(trial.settings, Settings(), Settings.model_fields)),
     }
