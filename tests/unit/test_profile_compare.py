@@ -94,3 +94,8 @@ def test_versions_of_one_engine_name_operations_alike() -> None:
     )
     assert same_engine(old, new)
     assert not same_engine(made.profile(), made.profile("jax"))
+
+
+def test_a_setting_in_which_they_differ_is_named() -> None:
+    plain, other = made.profile(), made.profile(cell={"layout": "channels_last"})
+    assert ("layout", "None", "channels_last") in compare(plain, other).differs

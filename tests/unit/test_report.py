@@ -468,3 +468,10 @@ def test_a_page_of_very_many_workloads_draws_the_first_and_says_so(
     assert 'data-chart="chart-3-1"' not in text
     assert 'id="group-3"' in text
     assert "Charts are drawn of the first 2 of 3 workloads" in text
+
+
+def test_a_setting_that_is_not_the_default_stands_in_the_title() -> None:
+    found = [*made.runs("torch", 1e-3), *made.runs("torch", 2e-3, cell={"layout": "channels_last"}, trial="other")]
+    titles = [group.title for group in summarise(found)]
+    assert ["layout channels_last" in title for title in titles] == [False, True]
+    assert not any("default" in title for title in titles)

@@ -77,7 +77,9 @@ class Difference:
     @property
     def differs(self) -> tuple[tuple[str, str, str], ...]:
         """In what the two differ besides their times."""
-        pairs = ((name, getattr(self.base, name), getattr(self.new, name)) for name in (*_CONDITIONS, *_WORK))
+        pairs = [(name, getattr(self.base, name), getattr(self.new, name)) for name in (*_CONDITIONS, *_WORK)]
+        settings = dict.fromkeys([*self.base.settings, *self.new.settings])
+        pairs += [(name, self.base.settings.get(name), self.new.settings.get(name)) for name in settings]
         return tuple((name, str(ours), str(theirs)) for name, ours, theirs in pairs if ours != theirs)
 
     @property

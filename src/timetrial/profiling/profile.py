@@ -17,6 +17,7 @@ from timetrial.profiling.workload import Workload, read_workload
 from timetrial.records.profiled import Profiled
 from timetrial.records.record import Record
 from timetrial.spec.placement import Placement
+from timetrial.spec.trial import Settings
 
 # Below these a profile proves nothing: no verdict is drawn from it.
 LEAST_COVERAGE, LEAST_ATTRIBUTED, MOST_OVERHEAD = 0.90, 0.90, 1.10
@@ -49,6 +50,7 @@ class Header:
     facts: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     session: str = ""  # in which it was made: only this one's limits of the machine are its own
+    settings: Mapping[str, Any] = field(default_factory=dict)
     threads: int | None = None  # that it was held to; None where it took what it liked
 
     @property
@@ -175,6 +177,7 @@ def _header(raw: Raw, ops: Frame, lost: float, workload: Workload, record: Recor
         facts={**run.facts, **raw.facts},
         remarks=raw.remarks,
         session=record.session,
+        settings={name: record.cell[name] for name in Settings.model_fields if name in record.cell},
         threads=_threads(record),
     )
 

@@ -20,7 +20,7 @@ from timetrial.report.frame import Figure, rendered
 from timetrial.report.overview import overview
 from timetrial.report.phases import PhaseTable, courses
 from timetrial.report.style import Look, looks
-from timetrial.report.summary import GROUP_KEYS, Group
+from timetrial.report.summary import GROUP_KEYS, TITLED, Group
 from timetrial.report.tables import Table, table
 from timetrial.report.versions import answer as by_version
 from timetrial.report.versions import histories
@@ -164,7 +164,7 @@ def _trades(groups: Sequence[Group]) -> list[Climb]:
 
 def _differing(groups: Sequence[Group]) -> list[str]:
     """What groups differ in beside what their titles say."""
-    names = [name for name in (*GROUP_KEYS, "machine") if name not in (*_TITLED, *regions.KEYS)]
+    names = [name for name in (*GROUP_KEYS, "machine") if name not in (*_TITLED, *TITLED, *regions.KEYS)]
     return [name for name in names if len({str(group.cell.get(name)) for group in groups}) > 1]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import altair as alt
 
 from timetrial.report import words
-from timetrial.report.summary import Group, Row
+from timetrial.report.summary import TITLED, Group, Row
 
 Spec = dict[str, Any]
 _PARTS = (
@@ -21,6 +21,8 @@ _PARTS = (
     "dataset",
     "preprocessing",
     "precision",
+    "allocator",
+    *TITLED,
     "machine",
 )
 _INKS = {"dark": "#1b1f24", "light": "white", "page": "currentColor"}  # of the text, on what lies below it

@@ -26,6 +26,7 @@ from timetrial.stats.verdicts import Verdict, holm
 
 # Settings that older records do not have: those were measured with what is the default now.
 LATER = ("wait", "layout", "update", "xla_flags")
+TITLED = ("compile", *LATER)  # named where they are not the default
 GROUP_KEYS = (
     "model", "variant", "dataset", "preprocessing", "batch", "task", "placement", "precision", "seed", "compile",
     "allocator", "tf32", "deterministic", "flush", *LATER, "profile", *regions.KEYS,
@@ -89,6 +90,7 @@ class Group:
             cell["placement"],
             cell["dataset"],
             cell.get("preprocessing"),
+            *(f"{name} {cell[name]}" for name in TITLED if cell.get(name) not in (None, "", "default")),
             regions.title(cell),
         ]
         return ", ".join(str(part) for part in parts if part)
