@@ -30,7 +30,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Tradeoff:
-    """Points in the order of the study: the first of an engine is what its others are held against."""
+    """Points from much to little computing: the first of an engine is what its others are held against."""
 
     title: str
     cost: str  # which step is the cost
@@ -62,6 +62,7 @@ def _tradeoff(groups: Sequence[Group]) -> Tradeoff | None:
     }
     predicts = all((group.cell["model"], row.engine) in answers for group, row in trained)
     points = [_point(row, answers[group.cell["model"], row.engine] if predicts else row.step) for group, row in trained]
+    points.sort(key=lambda point: -point.multiply_adds)
     cell = groups[0].cell
     title = ", ".join(str(part) for part in (cell["dataset"], f"batch {cell['batch']}", cell["placement"]))
     return Tradeoff(title, "prediction" if predicts else "training", _with_front(points))
@@ -117,8 +118,8 @@ def cells(found: Tradeoff) -> list[tuple[str, ...]]:
 
 def note(found: Tradeoff) -> str:
     return (
-        f"The step is of {found.cost}; speed-up and change of accuracy (in points) are against the first model of each "
-        "engine. Accuracies are of one training each: differences of a point or two may be chance."
+        f"The step is of {found.cost}; speed-up and change of accuracy (in points) are against the model of each "
+        "engine that computes most. Accuracies are of one training each: differences of a point or two may be chance."
     )
 
 
