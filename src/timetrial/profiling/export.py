@@ -5,11 +5,8 @@ Whole or not at all: a file that was there stays as it was until the new one is 
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +16,7 @@ import pandas as pd
 from timetrial.profiling.events import events
 from timetrial.profiling.profile import Profile
 from timetrial.profiling.schema import DERIVED, RAW, Frame
-from timetrial.records.store import cannot_write
+from timetrial.records.store import whole
 
 OF_RUN = ("run", "engine", "version", "model", "task", "batch", "placement", "precision")
 
@@ -66,18 +63,3 @@ def _about(profile: Profile) -> dict[str, Any]:
 def _all(profiles: Mapping[str, Profile]) -> Iterator[dict[str, Any]]:
     for number, (label, profile) in enumerate(profiles.items(), 1):
         yield from events(profile, label, number)
-
-
-@contextmanager
-def whole(path: Path) -> Iterator[Path]:
-    """A temporary name beside it, that takes its place at the end."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()

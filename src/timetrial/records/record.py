@@ -16,6 +16,7 @@ SCHEMA = 1
 # A twin is the anchor cell under a second name: their difference is noise. Times of the others count for nothing.
 Role = Literal["cell", "twin", "memory", "energy", "profile"]
 TIMED: tuple[Role, ...] = ("cell", "twin")
+APART: tuple[Role, ...] = ("energy", "profile")  # neither time nor memory is that of a usual run
 Kind = Literal["ok", "unsupported", "missing", "oom", "timeout", "crash", "diverged", "wrong", "invalid", "skipped"]
 
 

@@ -11,7 +11,7 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,18 +40,10 @@ class Unreadable:
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Whole or not at all, also when the machine stops in between."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise cannot_write(path, error) from error
+    with whole(path) as temporary, open(temporary, "wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def is_full(error: OSError) -> bool:
@@ -64,6 +56,21 @@ def cannot_write(path: Path, error: OSError, otherwise: str = "") -> StoreError:
         remedy = f"free some space{otherwise} and start the study again, it goes on where it was"
         return StoreError(f"{path}: the disk is full; {remedy}")
     return StoreError(f"{path}: cannot be written ({error.strerror or error}); what was measured before is kept")
+
+
+@contextlib.contextmanager
+def whole(path: Path, explain: Callable[[Path, OSError], StoreError] = cannot_write) -> Iterator[Path]:
+    """A temporary name beside it, that takes its place at the end; a file that was there stays until then."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        os.replace(temporary, path)
+    except OSError as error:
+        raise explain(path, error) from error
+    finally:
+        with contextlib.suppress(OSError):  # the place may be no folder at all
+            temporary.unlink()
 
 
 class Store:

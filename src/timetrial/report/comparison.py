@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from timetrial.records.choice import attempts
 from timetrial.records.digest import Digest, peaks, times
-from timetrial.records.record import Record
+from timetrial.records.record import APART, Record
 from timetrial.records.store import Unreadable
 from timetrial.stats.floor import Floor, floor
 from timetrial.stats.intervals import Interval, Ratio, interval, ratio
@@ -112,7 +112,7 @@ def side(name: str, items: Iterable[Digest | Unreadable]) -> Side:
     """One session's runs of one trial are one cell; if they are of several versions, that is refused later."""
     found = list(items)
     groups: dict[tuple[Any, ...], dict[str, list[Digest]]] = {}
-    for run in attempts(item for item in found if isinstance(item, Digest) and item.role not in ("energy", "profile")):
+    for run in attempts(item for item in found if isinstance(item, Digest) and item.role not in APART):
         key = (run.study, run.trial, run.machine, run.cell.get("profile"))
         groups.setdefault(key, {"cell": [], "twin": [], "memory": []})[run.role].append(run)
     cells = tuple(Cell(*map(tuple, roles.values())) for roles in groups.values() if roles["cell"])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 
-from timetrial.records.store import StoreError
+from timetrial.records.store import StoreError, whole
 from timetrial.report import charts
 from timetrial.report.overview import overview
 from timetrial.report.style import INK_OF_PICTURES, PAPER_OF_PICTURES, chart_config, looks
@@ -60,12 +58,9 @@ def _inked(part: Any, ink: str) -> Any:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with whole(path, _elsewhere) as temporary:
         temporary.write_bytes(content)
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):  # the place may be no folder at all
-            temporary.unlink()
-        raise StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another place") from error
+
+
+def _elsewhere(path: Path, error: OSError) -> StoreError:
+    return StoreError(f"{path}: cannot be written ({error.strerror or error}); choose another place")

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from timetrial.records.choice import counted, floor_of
 from timetrial.records.digest import MEMORY
-from timetrial.records.record import Equivalence, Outcome, Record, Training
+from timetrial.records.record import APART, Equivalence, Outcome, Record, Training
 from timetrial.report import regions
 from timetrial.report.ceiling import Ceilings, percent
 from timetrial.report.energy import Product, Spent, products, spent
@@ -127,7 +127,7 @@ def _row(all_runs: Sequence[Record], known: Ceilings) -> Row:
     step = interval(times) if times else None
     bad = next((run.outcome for run in runs if not run.outcome.ok), None)
     cell = dict(runs[0].cell)
-    memory, method = _memory([run for run in all_runs if run.outcome.ok and run.role not in ("energy", "profile")])
+    memory, method = _memory([run for run in all_runs if run.outcome.ok and run.role not in APART])
     trained = next((run.training for run in runs if run.training), None)
     return Row(
         engine=_label(cell),

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from timetrial.meters.hardware import Machine, fingerprint, inventory
 from timetrial.records.choice import counted, floor_of
-from timetrial.records.record import TIMED, Outcome, Record
+from timetrial.records.record import APART, TIMED, Outcome, Record
 from timetrial.records.store import Store
 from timetrial.runner import design
 from timetrial.runner.design import Design, Member
@@ -212,7 +212,7 @@ class Campaign:
     def _note(self, record: Record) -> None:
         self.done[record.run] = record
         self._warm = record.wall_seconds is not None
-        if record.outcome.ok and record.role not in ("energy", "profile"):  # those last as long as they need
+        if record.outcome.ok and record.role not in APART:  # those last as long as they need
             self.forecast.learn(self._trials[record.trial], record)
         elif not record.outcome.ok and record.role in TIMED:
             self._failed[record.trial] = record.outcome
